@@ -1,0 +1,46 @@
+# Penstock. `make demo` and `make test` set everything up by themselves.
+VENV := .venv
+BIN := $(VENV)/bin
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench verify chaos lock clean
+
+help: ## Show the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## Virtual environment, packages, Java and jars; seconds the second time
+	@scripts/setup.sh
+
+demo: setup ## The whole platform at work, in a minute
+	@$(BIN)/penstock demo
+
+test: check ## Checks and all tests but the long ones
+	$(BIN)/pytest -m "not long"
+
+check: setup ## Lint, format, types, layers, examples in code and docs
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -q --doctest-modules src/penstock tests/docs
+
+bench: setup ## Benchmarks, side by side with the plain clients
+	$(BIN)/python -m bench
+
+verify: setup ## Long correctness runs
+	$(BIN)/pytest -m long
+
+chaos: setup ## Crash tests of flows
+	@echo "There is nothing to crash yet: chaos runs come with flows. The broker's are in make test."
+
+lock: setup ## Pin every package again, from pyproject.toml
+	printf 'setuptools>=77\n' | $(COMPILE) --upgrade --no-annotate - --output-file requirements/build.txt
+	$(COMPILE) --upgrade pyproject.toml --extra local --output-file requirements/runtime.txt
+	$(COMPILE) --upgrade pyproject.toml --extra local --group dev --output-file requirements/dev.txt
+
+clean: ## Stop the services and remove all that was made here; the jar cache of the user stays
+	@if [ -x $(BIN)/penstock ] && [ -d .penstock ]; then $(BIN)/penstock down; fi
+	rm -rf $(VENV) .penstock build dist spark-warehouse
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache src/*.egg-info
+	find bench scripts src tests -name __pycache__ -type d -prune -exec rm -rf {} +

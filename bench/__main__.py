@@ -1,0 +1,25 @@
+"""Run every benchmark, or those named: `python -m bench [log …]`."""
+
+import platform
+import sys
+
+import psutil
+
+from bench import log
+
+BENCHMARKS = {"log": log.main}
+
+
+def main() -> None:
+    names = sys.argv[1:] or list(BENCHMARKS)
+    unknown = set(names) - set(BENCHMARKS)
+    if unknown:
+        sys.exit(f"no benchmark called {min(unknown)}; there are {', '.join(BENCHMARKS)}")
+    memory = psutil.virtual_memory().total / 2**30
+    print(f"{psutil.cpu_count()} cores, {memory:.0f} GiB, Python {platform.python_version()}\n")
+    for name in names:
+        BENCHMARKS[name]()
+
+
+if __name__ == "__main__":
+    main()

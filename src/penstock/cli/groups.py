@@ -1,0 +1,102 @@
+"""penstock groups: who reads what, how far behind, and setting them to another place."""
+
+import json
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from penstock.cli.output import Json, console, show
+from penstock.errors import ConfigurationError
+from penstock.log import Groups, Position, from_beginning, from_end, from_offsets, from_time
+from penstock.settings import Settings
+
+app = typer.Typer(help="Consumer groups: members, lag and positions.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_(as_json: Json = False) -> None:
+    """List the consumer groups.
+
+    Example: penstock groups list
+    """
+    rows = [{"group": each.group, "state": each.state} for each in Groups(Settings.load()).all()]
+    show(
+        rows, ("group", "state"), as_json=as_json, empty="no groups yet: one appears when a consumer joins it"
+    )
+
+
+@app.command()
+def describe(group: str, as_json: Json = False) -> None:
+    """Show a group's members and the partitions each of them reads.
+
+    Example: penstock groups describe billing
+    """
+    state = Groups(Settings.load()).describe(group)
+    rows = [
+        {
+            "member": member.static_id or member.id,
+            "host": member.host,
+            "partitions": " ".join(f"{topic}[{number}]" for topic, number in member.partitions),
+        }
+        for member in state.members
+    ]
+    if as_json:
+        typer.echo(json.dumps({"group": group, "state": state.state, "members": rows}, indent=2))
+        return
+    console.print(f"[bold]{group}[/bold]: {state.state}")
+    show(rows, ("member", "host", "partitions"), as_json=False, empty="no members")
+
+
+@app.command()
+def lag(group: str, as_json: Json = False) -> None:
+    """Show how far a group is behind, in events and in seconds (the age of its oldest unread event).
+
+    Example: penstock groups lag billing
+    """
+    rows = [
+        {
+            "topic": each.topic,
+            "partition": each.partition,
+            "position": each.position,
+            "end": each.end,
+            "events": each.events,
+            "seconds": round(each.seconds, 1),
+        }
+        for each in Groups(Settings.load()).lag(group)
+    ]
+    columns = ("topic", "partition", "position", "end", "events", "seconds")
+    show(rows, columns, as_json=as_json, empty=f"group {group} has no positions")
+
+
+@app.command()
+def reset(
+    group: str,
+    topic: str,
+    to: Annotated[str, typer.Option(help="beginning, end, a time (2026-01-31T12:00:00Z) or 0=17,1=4")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do it; without this it is only shown.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Move a group to another place in a topic; shows what would happen unless --yes is given.
+
+    Example: penstock groups reset billing orders --to beginning --yes
+    """
+    moves = Groups(Settings.load()).reset(group, topic, _position(to), dry_run=not yes)
+    show(moves, ("partition", "before", "after"), as_json=as_json, empty="no partitions")
+    if not yes and not as_json:
+        console.print("nothing was changed: add --yes to do it")
+
+
+def _position(text: str) -> Position:
+    if text in ("beginning", "end"):
+        return from_beginning() if text == "beginning" else from_end()
+    try:
+        if "=" in text:
+            pairs = (pair.split("=") for pair in text.split(","))
+            return from_offsets({int(partition): int(offset) for partition, offset in pairs})
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ConfigurationError(
+            f"{text!r} is not a position", hint="write beginning, end, 2026-01-31T12:00:00Z or 0=17,1=4"
+        ) from error
+    return from_time(moment if moment.tzinfo else moment.replace(tzinfo=UTC))

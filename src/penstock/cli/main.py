@@ -1,0 +1,36 @@
+"""The command line: one app, its groups of commands, and errors told as a person would tell them."""
+
+import sys
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from penstock.cli import demo, groups, local, topics
+from penstock.errors import PenstockError
+
+app = typer.Typer(
+    name="penstock",
+    help="Penstock: events in, answers out, each exactly once.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+local.register(app)
+demo.register(app)
+app.add_typer(topics.app, name="topics")
+app.add_typer(groups.app, name="groups")
+
+
+def run() -> None:
+    """Run the command line; a known error is a message and an exit code, not a traceback."""
+    try:
+        app()
+    except PenstockError as error:
+        console = Console(stderr=True)
+        console.print(f"[red]error[/red] [dim]{error.id}[/dim]: {escape(error.message)}", highlight=False)
+        if error.hint:
+            console.print(f"  [cyan]→[/cyan] {escape(error.hint)}", highlight=False)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)

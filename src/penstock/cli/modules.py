@@ -1,0 +1,57 @@
+"""Finding the topics that a project declares."""
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from penstock.errors import SettingsError
+from penstock.log import Topic
+
+
+def declared_topics(modules: tuple[str, ...]) -> list[Topic[Any]]:
+    """Return every topic that stands in the modules, by name; a module is `shop.topics` or `shop.py`."""
+    if not modules:
+        raise SettingsError(
+            "no module with topics is named",
+            hint='name one (`shop.topics` or `shop.py`), or set modules = ["shop.topics"] in penstock.toml',
+        )
+    found = {
+        value.name: value
+        for module in modules
+        for value in vars(_load(module)).values()
+        if isinstance(value, Topic)
+    }
+    return [found[name] for name in sorted(found)]
+
+
+def declared_topic(name: str, modules: tuple[str, ...]) -> Topic[Any] | None:
+    """Return the topic of this name if the modules declare it."""
+    if not modules:
+        return None
+    return next((topic for topic in declared_topics(modules) if topic.name == name), None)
+
+
+def _load(name: str) -> ModuleType:
+    if name.endswith(".py"):
+        return _load_file(Path(name))
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise SettingsError(f"module {name!r} can't be imported: {error}") from error
+
+
+def _load_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise SettingsError(f"there is no file {str(path)!r}")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise SettingsError(f"{str(path)!r} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module  # dataclasses look their module up by name
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,51 @@
+"""How answers are shown: a table for people, JSON for programs."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, is_dataclass
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+console = Console()
+
+
+def show(rows: Iterable[Any], columns: Sequence[str], *, as_json: bool, empty: str) -> None:
+    """Show dataclasses or dicts, a row each; `empty` is said to people when there are none."""
+    found = [asdict(row) if is_dataclass(row) and not isinstance(row, type) else dict(row) for row in rows]
+    if as_json:
+        typer.echo(json.dumps(found, default=_plain, indent=2))
+    elif not found:
+        console.print(empty)
+    else:
+        console.print(_table(found, columns))
+
+
+def _table(rows: list[dict[str, Any]], columns: Sequence[str]) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in columns:
+        numbers = all(isinstance(row.get(column), int | float) for row in rows)
+        table.add_column(column, justify="right" if numbers else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(_cell(row.get(column)) for column in columns))
+    return table
+
+
+def _cell(value: Any) -> str:
+    if value is None or value == {}:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:,.1f}"
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={each}" for name, each in value.items())
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

@@ -1,0 +1,166 @@
+"""penstock topics: what is declared, what is there, and what is in it."""
+
+import json
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+from rich.progress import Progress
+
+from penstock.cli.modules import declared_topic, declared_topics
+from penstock.cli.output import Json, console, show
+from penstock.log import Broker, Change, apply, plan, replay_dead
+from penstock.log.tail import tail as follow
+from penstock.settings import Settings
+
+app = typer.Typer(help="Declare, apply and look into topics.", no_args_is_help=True)
+Modules = Annotated[
+    list[str] | None, typer.Argument(help="Modules or files that declare topics; penstock.toml's by default.")
+]
+Module = Annotated[list[str] | None, typer.Option("--module", "-m", help="Where the topic is declared.")]
+
+
+def _modules(settings: Settings, given: list[str] | None) -> tuple[str, ...]:
+    return tuple(given) if given else settings.modules
+
+
+@app.command("plan")
+def plan_(modules: Modules = None, as_json: Json = False) -> None:
+    """Show what `apply` would change; nothing is changed.
+
+    Example: penstock topics plan shop.py
+    """
+    settings = Settings.load()
+    changes = plan(declared_topics(_modules(settings, modules)), Broker(settings))
+    _show_changes(changes, as_json)
+    if any(change.action == "refuse" for change in changes):
+        raise typer.Exit(78)
+
+
+@app.command("apply")
+def apply_(modules: Modules = None, as_json: Json = False) -> None:
+    """Create and change topics so that they are as declared.
+
+    Example: penstock topics apply shop.py
+    """
+    settings = Settings.load()
+    _show_changes(apply(declared_topics(_modules(settings, modules)), Broker(settings)), as_json)
+
+
+@app.command("list")
+def list_(as_json: Json = False) -> None:
+    """List the topics on the broker.
+
+    Example: penstock topics list --json
+    """
+    states = Broker(Settings.load()).topics().values()
+    show(
+        states,
+        ("name", "partitions", "replication", "config"),
+        as_json=as_json,
+        empty="no topics yet: `penstock topics apply`",
+    )
+
+
+@app.command()
+def describe(name: str, as_json: Json = False) -> None:
+    """Show a topic's partitions, with the first and last offset of each, and its settings.
+
+    Example: penstock topics describe orders
+    """
+    broker = Broker(Settings.load())
+    state = broker.topic(name)
+    offsets = broker.offsets(name)
+    if as_json:
+        typer.echo(json.dumps({**vars(state), "config": dict(state.config), "offsets": offsets}, indent=2))
+        return
+    settings = ", ".join(f"{key}={value}" for key, value in state.config.items()) or "all defaults"
+    console.print(
+        f"[bold]{name}[/bold]: {state.partitions} partitions, replication {state.replication}; {settings}"
+    )
+    rows = [
+        {"partition": number, "first": low, "next": high, "kept": high - low}
+        for number, (low, high) in offsets.items()
+    ]
+    show(rows, ("partition", "first", "next", "kept"), as_json=False, empty="no partitions")
+
+
+@app.command()
+def delete(name: str, yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False) -> None:
+    """Delete a topic and every event in it.
+
+    Example: penstock topics delete orders --yes
+    """
+    broker = Broker(Settings.load())
+    broker.topic(name)
+    if not yes:
+        typer.confirm(f"Delete topic {name!r} and all its events?", abort=True)
+    broker.delete(name)
+    console.print(f"deleted {name}")
+
+
+@app.command()
+def tail(
+    name: str,
+    module: Module = None,
+    since: Annotated[
+        datetime | None, typer.Option(help="Start at this time (UTC) instead of the end.")
+    ] = None,
+    beginning: Annotated[bool, typer.Option("--from-beginning", help="Start at the oldest event.")] = False,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", help="Stop after this many events.")] = None,
+) -> None:
+    """Follow a topic live, decoded, a JSON line for each event; Ctrl-C ends it.
+
+    Example: penstock topics tail orders --from-beginning -n 10
+    """
+    settings = Settings.load()
+    topic = declared_topic(name, _modules(settings, module))
+    for line in follow(name, settings, topic=topic, since=since, beginning=beginning, limit=limit):
+        typer.echo(json.dumps(line, ensure_ascii=False))
+
+
+@app.command("replay-dead")
+def replay_dead_(name: str, module: Module = None, as_json: Json = False) -> None:
+    """Send a topic's dead letters again; those that still can't be read stay dead letters.
+
+    Example: penstock topics replay-dead orders -m shop.py
+    """
+    settings = Settings.load()
+    topic = declared_topic(name, _modules(settings, module))
+    with Progress(console=console, transient=True, disable=as_json) as progress:
+        bar = progress.add_task(f"replaying {name}", total=None)
+        done = replay_dead(
+            name,
+            settings,
+            readable=topic.codec.decode if topic else None,
+            progress=lambda now, total: progress.update(bar, completed=now, total=total),
+        )
+    if as_json:
+        typer.echo(json.dumps(vars(done)))
+    else:
+        console.print(f"{done.sent} sent again, {done.still_dead} still dead")
+
+
+def _show_changes(changes: list[Change], as_json: bool) -> None:
+    if as_json:
+        typer.echo(
+            json.dumps([{**vars(change), "settings": dict(change.settings)} for change in changes], indent=2)
+        )
+        return
+    rows: list[dict[str, Any]] = [
+        {
+            "topic": change.topic,
+            "action": change.action,
+            "partitions": _arrow(*change.partitions),
+            "settings": {name: _arrow(before, after) for name, (before, after) in change.settings.items()},
+            "note": change.reason,
+        }
+        for change in changes
+    ]
+    show(
+        rows, ("topic", "action", "partitions", "settings", "note"), as_json=False, empty="no topics declared"
+    )
+
+
+def _arrow(before: object, after: object) -> str:
+    return str(after) if before == after or not before else f"{before} → {after}"

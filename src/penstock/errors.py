@@ -1,0 +1,113 @@
+"""Every error Penstock raises, sorted by what the reader can do about it.
+
+PenstockError
+├── TryAgainError              it may work later: the other side was not there in time
+│   ├── ServiceError           a local service did not start or did not answer
+│   ├── LogError               the broker refused or did not answer
+│   ├── DeliveryError          events were handed over but not acknowledged
+│   └── BufferFullError        the producer's buffer is full and the policy says raise
+├── ConfigurationError         fix the settings, the machine or the declaration
+│   ├── SettingsError          penstock.toml or a PENSTOCK_* variable
+│   ├── SetupError             Java, jars or a program is missing or wrong
+│   ├── EventTypeError         an event class that can't be described
+│   ├── TopicError             a topic that can't be as declared
+│   └── GroupError             a group that can't be changed as asked
+├── DataError                  fix the data
+│   ├── EventError             a value that does not fit its event class
+│   └── DecodeError            bytes that are not the event they should be
+└── InternalError              give up, and report it: Penstock broke a promise of its own
+"""
+
+from typing import ClassVar
+
+
+class PenstockError(Exception):
+    """What happened, the value seen and what to do next; `id` is stable across releases."""
+
+    id: ClassVar[str] = "penstock"
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}; {self.hint}" if self.hint else self.message
+
+
+class TryAgainError(PenstockError):
+    id = "try-again"
+    exit_code = 75
+
+
+class ServiceError(TryAgainError):
+    id = "try-again.service"
+
+
+class LogError(TryAgainError):
+    id = "try-again.log"
+
+
+class DeliveryError(TryAgainError):
+    """Events that were sent but never acknowledged; `failures` says which and why."""
+
+    id = "try-again.delivery"
+
+    def __init__(self, message: str, *, failures: tuple[object, ...] = (), hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.failures = failures
+
+
+class BufferFullError(TryAgainError):
+    id = "try-again.buffer-full"
+
+
+class ConfigurationError(PenstockError):
+    id = "configuration"
+    exit_code = 78
+
+
+class SettingsError(ConfigurationError):
+    id = "configuration.settings"
+
+
+class SetupError(ConfigurationError):
+    id = "configuration.setup"
+
+
+class EventTypeError(ConfigurationError):
+    id = "configuration.event-type"
+
+
+class TopicError(ConfigurationError):
+    id = "configuration.topic"
+
+
+class GroupError(ConfigurationError):
+    id = "configuration.group"
+
+
+class DataError(PenstockError):
+    id = "data"
+    exit_code = 65
+
+
+class EventError(DataError):
+    """A value that does not fit its field."""
+
+    id = "data.event"
+
+    def __init__(self, message: str, *, field: str, seen: object, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.field = field
+        self.seen = seen
+
+
+class DecodeError(DataError):
+    id = "data.decode"
+
+
+class InternalError(PenstockError):
+    id = "internal"
+    exit_code = 70

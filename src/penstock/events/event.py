@@ -1,0 +1,81 @@
+"""What an event is: an immutable fact with a type, a time and an id."""
+
+import os
+import time
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, ClassVar
+from uuid import UUID
+
+from penstock.errors import EventError, EventTypeError
+from penstock.events.checks import UnfitError, checks_of, settle
+from penstock.events.kinds import Scalar, fields_of
+
+
+def new_id(milliseconds: int | None = None) -> str:
+    """Return a UUID of version 7 as text: unique, and sorted by the time it was made."""
+    now = time.time_ns() // 1_000_000 if milliseconds is None else milliseconds
+    random = int.from_bytes(os.urandom(10), "big")
+    bits = (now & (1 << 48) - 1) << 80 | random & (1 << 80) - 1
+    bits = bits & ~(0xF << 76) | 7 << 76
+    bits = bits & ~(0x3 << 62) | 2 << 62
+    return str(UUID(int=bits))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """The base of every event class; a value that does not fit its field is refused when it is made.
+
+    >>> from dataclasses import dataclass
+    >>> from datetime import UTC, datetime
+    >>> @dataclass(frozen=True)
+    ... class PageView(Event):
+    ...     url: str
+    ...     at: datetime
+    >>> PageView("/home", datetime(2026, 1, 1, tzinfo=UTC), id="v1").url
+    '/home'
+
+    The event's time is its field `at`; `class PageView(Event, time="seen_at")` names another. Its type
+    is the class's name; `type="web.page-view"` gives it another.
+    """
+
+    id: str = field(default_factory=new_id)
+
+    event_type: ClassVar[str] = "Event"
+    event_time: ClassVar[str] = "at"
+
+    def __init_subclass__(cls, type: str | None = None, time: str | None = None, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        cls.event_type = type or cls.__name__
+        if time is not None:
+            cls.event_time = time
+
+    def __post_init__(self) -> None:
+        try:
+            settle(self, checks_of(type(self)))
+        except UnfitError as unfit:
+            raise EventError(
+                f"{type(self).__name__}{unfit.path} is {unfit.seen!r} ({type(unfit.seen).__name__}), "
+                f"expected {unfit.expected}",
+                field=unfit.path.lstrip("."),
+                seen=unfit.seen,
+            ) from None
+
+
+def time_field(cls: type[Event], name: str | None = None) -> str:
+    """Return the name of the field that says when such an event happened."""
+    wanted = name or cls.event_time
+    found = next((field for field in fields_of(cls) if field.name == wanted), None)
+    if found is None or found.kind != Scalar(datetime):
+        raise EventTypeError(
+            f"{cls.__name__} has no event time: its field {wanted!r} is "
+            + ("missing" if found is None else "not a datetime"),
+            hint=f'add `at: datetime`, or name yours: class {cls.__name__}(Event, time="…")',
+        )
+    return wanted
+
+
+def time_of(event: Event) -> datetime:
+    """Return when the event happened."""
+    happened: datetime = getattr(event, time_field(type(event)))
+    return happened

@@ -1,0 +1,136 @@
+"""The platform on this machine: the local services together, and the file that says where they are."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from penstock.errors import SettingsError
+from penstock.local import service
+from penstock.local.files import write_whole
+from penstock.local.kafka import Kafka
+from penstock.local.lock import held
+from penstock.local.postgres import Postgres
+from penstock.local.service import Say, Service, ServiceStatus
+from penstock.settings import ENDPOINTS, Settings
+
+T = TypeVar("T")
+SERVICES = ("kafka", "postgres")
+_MARKER = "penstock-data"
+_LOCK = "lock"
+
+
+def _silent(_: str) -> None:
+    """Say nothing."""
+
+
+@dataclass(frozen=True)
+class Platform:
+    """A Kafka broker and a PostgreSQL server whose data is in one folder.
+
+    >>> Platform(Path("elsewhere"), services=("kafka",)).status()[0].state
+    'stopped'
+
+    A port that is not given is the one used last time, the usual one, or any free one.
+    """
+
+    data: Path
+    kafka_port: int | None = None
+    postgres_port: int | None = None
+    services: tuple[str, ...] = SERVICES
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "data", self.data.expanduser().resolve())
+        unknown = set(self.services) - set(SERVICES)
+        if unknown or not self.services:
+            raise SettingsError(
+                f"services {self.services!r} can't be started", hint=f"known are {', '.join(SERVICES)}"
+            )
+
+    def up(self, fresh: bool = False, say: Say = _silent) -> Settings:
+        """Start what isn't running, attach to what is, and return where they are."""
+        self._claim()
+        with held(self.data / _LOCK, say):
+            if fresh:
+                self._stop(say)
+                self._empty()
+            return self._start(say)
+
+    def down(self, say: Say = _silent) -> None:
+        """Stop what `up` started; the data stays."""
+        if not (self.data / _MARKER).exists():
+            return
+        with held(self.data / _LOCK, say):
+            self._stop(say)
+
+    def status(self) -> list[ServiceStatus]:
+        """Return how each service is."""
+        return [service.status(one) for one in self._described()]
+
+    def _described(self) -> list[Service]:
+        known: dict[str, Service] = {
+            "kafka": Kafka(self.data, self.kafka_port),
+            "postgres": Postgres(self.data, self.postgres_port),
+        }
+        return [known[name] for name in self.services]
+
+    def _claim(self) -> None:
+        """Mark the folder as ours; one that holds somebody else's files is left alone."""
+        marker = self.data / _MARKER
+        if marker.exists():
+            return
+        if self.data.exists() and (not self.data.is_dir() or any(self.data.iterdir())):
+            raise SettingsError(
+                f"{self.data} is not empty and was not made by penstock",
+                hint="choose a new or empty folder with --data",
+            )
+        write_whole(marker, "The data of a local Penstock; `penstock up --fresh` empties this folder.\n")
+
+    def _start(self, say: Say) -> Settings:
+        described = self._described()
+        started = _together(described, lambda one: one.endpoint(service.start(one, say)))
+        found = {one.name: future.result() for one, future in started if not future.exception()}
+        write_whole(self.data / ENDPOINTS, json.dumps(found, indent=2) + "\n")
+        for _, future in started:
+            future.result()
+        return Settings.load(self.data, {"PENSTOCK_DATA": str(self.data)})
+
+    def _stop(self, say: Say) -> None:
+        (self.data / ENDPOINTS).unlink(missing_ok=True)
+        for _, future in _together(self._described(), lambda one: service.stop(one, say)):
+            future.result()
+
+    def _empty(self) -> None:
+        for folder in (*(one.folder for one in self._described()), self.data / "logs"):
+            if folder.exists():
+                shutil.rmtree(folder)
+
+
+def _together(described: Sequence[Service], work: Callable[[Service], T]) -> list[tuple[Service, Future[T]]]:
+    """Do the same to all services at once and wait for all of them."""
+    with ThreadPoolExecutor(len(described)) as pool:
+        return [(one, pool.submit(work, one)) for one in described]
+
+
+@contextmanager
+def running(
+    data: Path | None = None,
+    *,
+    kafka_port: int | None = None,
+    postgres_port: int | None = None,
+    services: tuple[str, ...] = SERVICES,
+) -> Iterator[Settings]:
+    """Run a platform for the length of a test; without `data` in a folder that is removed at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="penstock-")) if data is None else data
+    platform = Platform(folder, kafka_port, postgres_port, services)
+    try:
+        yield platform.up()
+    finally:
+        platform.down()
+        if data is None:
+            shutil.rmtree(platform.data)

@@ -1,0 +1,45 @@
+"""Where events live: topics, producers, consumers, groups and dead letters."""
+
+from penstock.log.broker import Broker, TopicState
+from penstock.log.consumer import Consumer, Rebalance
+from penstock.log.dead_letters import DeadLetter, DeadLetters
+from penstock.log.groups import Groups, GroupState, Lag, Member, Move
+from penstock.log.plan import Change, apply, plan
+from penstock.log.positions import Position, from_beginning, from_end, from_offsets, from_time
+from penstock.log.producer import Failure, Producer
+from penstock.log.records import Batch, Record
+from penstock.log.replay import Replayed, replay_dead
+from penstock.log.topic import Table, Topic
+from penstock.log.transactions import ExactlyOnce, Transaction
+
+__all__ = [
+    "Batch",
+    "Broker",
+    "Change",
+    "Consumer",
+    "DeadLetter",
+    "DeadLetters",
+    "ExactlyOnce",
+    "Failure",
+    "GroupState",
+    "Groups",
+    "Lag",
+    "Member",
+    "Move",
+    "Position",
+    "Producer",
+    "Rebalance",
+    "Record",
+    "Replayed",
+    "Table",
+    "Topic",
+    "TopicState",
+    "Transaction",
+    "apply",
+    "from_beginning",
+    "from_end",
+    "from_offsets",
+    "from_time",
+    "plan",
+    "replay_dead",
+]

@@ -1,0 +1,142 @@
+"""The broker: what topics it has, and the questions and orders that are not about events."""
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+    NewPartitions,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
+
+from penstock.errors import PenstockError, TopicError
+from penstock.log.client import TIMEOUT, Ear, asking, configuration
+from penstock.settings import Settings
+
+_OWN_SOURCES = (ConfigSource.DYNAMIC_TOPIC_CONFIG.value, ConfigSource.DYNAMIC_TOPIC_CONFIG)
+
+
+@dataclass(frozen=True)
+class TopicState:
+    """A topic as the broker has it; `config` holds what differs from the broker's defaults."""
+
+    name: str
+    partitions: int
+    replication: int
+    config: Mapping[str, str] = field(default_factory=dict)
+
+
+class Broker:
+    """The broker's administration.
+
+    `Broker(settings).topics()` lists the topics by name; internal ones are left out.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._ear = Ear()
+        with asking("make an admin client"):
+            self.admin = AdminClient(configuration(settings, {}, {}, self._ear))
+
+    def topics(self, names: Iterable[str] | None = None) -> dict[str, TopicState]:
+        """Return the topics that exist, of those named or of all."""
+        with asking("list topics", self._ear):
+            found = self.admin.list_topics(timeout=TIMEOUT).topics
+        wanted = (
+            [name for name in found if not name.startswith("__")]
+            if names is None
+            else set(names) & set(found)
+        )
+        configs = self._configs(wanted)
+        return {
+            name: TopicState(
+                name,
+                len(found[name].partitions),
+                len(found[name].partitions[0].replicas) if found[name].partitions else 0,
+                configs[name],
+            )
+            for name in sorted(wanted)
+        }
+
+    def topic(self, name: str) -> TopicState:
+        """Return one topic, or say that there is none of this name."""
+        found = self.topics([name])
+        if name not in found:
+            raise TopicError(
+                f"topic {name!r} does not exist", hint="run `penstock topics list` or `topics apply`"
+            )
+        return found[name]
+
+    def offsets(self, name: str) -> dict[int, tuple[int, int]]:
+        """Return the first and the next offset of each partition of a topic."""
+        partitions = [TopicPartition(name, number) for number in range(self.topic(name).partitions)]
+        with asking(f"read the offsets of {name!r}", self._ear):
+            first, last = (
+                self._list_offsets(partitions, spec) for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
+            )
+        return {number: (first[number], last[number]) for number in sorted(first)}
+
+    def _list_offsets(self, partitions: list[TopicPartition], spec: OffsetSpec) -> dict[int, int]:
+        asked = self.admin.list_offsets(dict.fromkeys(partitions, spec))
+        return {place.partition: self._wait(future).offset for place, future in asked.items()}
+
+    def create(self, name: str, partitions: int, replication: int, config: Mapping[str, str]) -> None:
+        with asking(f"create topic {name!r}", self._ear):
+            wanted = NewTopic(name, partitions, replication, config=dict(config))
+            self._wait(self.admin.create_topics([wanted])[name])
+
+    def ensure(self, name: str, partitions: int, config: Mapping[str, str]) -> None:
+        """Create a topic unless it exists, whoever comes first."""
+        try:
+            self.create(name, partitions, -1, config)
+        except PenstockError as error:
+            cause = error.__cause__
+            if not (isinstance(cause, KafkaException) and _code(cause) == KafkaError.TOPIC_ALREADY_EXISTS):
+                raise
+
+    def grow(self, name: str, partitions: int) -> None:
+        with asking(f"add partitions to {name!r}", self._ear):
+            self._wait(self.admin.create_partitions([NewPartitions(name, partitions)])[name])
+
+    def configure(self, name: str, changes: Mapping[str, str]) -> None:
+        entries = [
+            ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
+            for key, value in changes.items()
+        ]
+        resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=entries)
+        with asking(f"configure {name!r}", self._ear):
+            self._wait(self.admin.incremental_alter_configs([resource])[resource])
+
+    def delete(self, name: str) -> None:
+        with asking(f"delete topic {name!r}", self._ear):
+            self._wait(self.admin.delete_topics([name])[name])
+
+    def _configs(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
+        resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
+        if not resources:
+            return {}
+        with asking("read topic settings", self._ear):
+            answers = {
+                resource.name: self._wait(future)
+                for resource, future in self.admin.describe_configs(resources).items()
+            }
+        return {
+            name: {entry.name: entry.value for entry in answer.values() if entry.source in _OWN_SOURCES}
+            for name, answer in answers.items()
+        }
+
+    @staticmethod
+    def _wait(future: "Future[Any]") -> Any:
+        return future.result(timeout=TIMEOUT)
+
+
+def _code(error: KafkaException) -> int:
+    return int(error.args[0].code())

@@ -1,0 +1,304 @@
+"""Consuming: typed events out of a topic, alone or as a member of a group."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from types import TracebackType
+from typing import Any, Generic, Literal, Self, TypeVar
+
+import confluent_kafka
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+from penstock.durations import duration
+from penstock.errors import ConfigurationError, LogError
+from penstock.events import Event
+from penstock.log.client import TIMEOUT, Ear, asking, configuration, explain
+from penstock.log.dead_letters import DeadLetters, dead_letter
+from penstock.log.positions import Position, from_beginning
+from penstock.log.records import Batch, Record
+from penstock.log.topic import Table, Topic, check_name
+from penstock.settings import Settings
+
+E = TypeVar("E", bound=Event)
+Delivery = Literal["at-least-once", "at-most-once"]
+_TICK = 0.1
+_TAKEN_OVER = (KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.FENCED_INSTANCE_ID)
+
+
+@dataclass(frozen=True)
+class Rebalance:
+    """Partitions that came to this member of the group, or went from it."""
+
+    kind: Literal["assigned", "revoked", "lost"]
+    partitions: tuple[int, ...]
+
+
+class Consumer(Generic[E]):
+    """Reads a topic, as typed records or batches.
+
+        with Consumer(clicks, settings, group="billing") as consumer:
+            for record in consumer:
+                bill(record.event)
+
+    Members of one `group` share the partitions; without a group all partitions are read and nothing is
+    committed. `start` counts where the group has no position yet. `delivery` "at-least-once" commits after
+    the loop's body has run, "at-most-once" before. `member` makes the membership static: a restart under the
+    same name gets its partitions back without a rebalance. Any other Kafka setting goes into `kafka`.
+    What can't be decoded goes to `<topic>.dead-letters` before the position moves past it.
+    """
+
+    def __init__(
+        self,
+        topic: Topic[E],
+        settings: Settings,
+        *,
+        group: str | None = None,
+        start: Position | None = None,
+        delivery: Delivery = "at-least-once",
+        member: str | None = None,
+        commit_every: str | timedelta = "1 second",
+        on_rebalance: Callable[[Rebalance], None] | None = None,
+        kafka: dict[str, Any] | None = None,
+    ) -> None:
+        if delivery not in ("at-least-once", "at-most-once"):
+            raise ConfigurationError(
+                f"delivery is {delivery!r}, expected 'at-least-once' or 'at-most-once'",
+                hint="for exactly once read and write in one transaction: see ExactlyOnce",
+            )
+        self.topic = topic
+        self.group = check_name(group) if group is not None else None
+        self.rebalances = 0
+        self._start = start or from_beginning()
+        self._delivery = delivery
+        self._commit_every = duration(commit_every).total_seconds()
+        self._on_rebalance = on_rebalance
+        self._dead = DeadLetters(settings)
+        self._done: dict[int, int] = {}  # partition → offset after the last processed message
+        self._committed_at = time.monotonic()
+        self._closing = False
+        self._ear = Ear()
+        demanded = (kafka or {}) | _DEMANDED
+        with asking("make a consumer"):
+            self._client = confluent_kafka.Consumer(
+                configuration(settings, _own(self.group, member), demanded, self._ear)
+            )
+        self._open()
+
+    @property
+    def client(self) -> Any:
+        """The confluent-kafka consumer underneath."""
+        return self._client
+
+    @property
+    def assignment(self) -> list[int]:
+        """The partitions this consumer reads now."""
+        return sorted(each.partition for each in self._client.assignment())
+
+    @property
+    def _joined(self) -> bool:
+        return self.group is None or self.rebalances > 0
+
+    def __iter__(self) -> Iterator[Record[E]]:
+        return self.records()
+
+    def records(self, *, idle: str | timedelta | None = None) -> Iterator[Record[E]]:
+        """Yield record by record; with `idle`, end when nothing has come for that long."""
+        after = self._delivery == "at-least-once"
+        for messages in self._polls(500, None, idle):
+            batch = self._decode(messages)
+            if not after and not self._finish(messages, now=True):
+                continue
+            for record in batch:
+                yield record
+                if after:
+                    self._done[record.partition] = record.offset + 1
+            if after:
+                self._finish(messages)
+
+    def batches(
+        self,
+        size: int = 500,
+        wait: str | timedelta = "1 second",
+        *,
+        idle: str | timedelta | None = None,
+    ) -> Iterator[Batch[E]]:
+        """Yield batches of up to `size` events, collected for `wait` at most."""
+        after = self._delivery == "at-least-once"
+        for messages in self._polls(size, wait, idle):
+            batch = self._decode(messages)
+            if not after and not self._finish(messages, now=True):
+                continue
+            if batch:
+                yield batch
+            if after:
+                self._finish(messages)
+
+    def seek(self, partition: int, offset: int) -> None:
+        """Go on reading a partition at another offset."""
+        self._done.pop(partition, None)
+        with asking(f"seek to {offset} in partition {partition}", self._ear):
+            self._client.seek(TopicPartition(self.topic.name, partition, offset))
+
+    def commit(self) -> bool:
+        """Commit what has been processed; False if its partitions went to another member meanwhile."""
+        self._dead.flush()
+        self._committed_at = time.monotonic()
+        if self.group is None or not self._done:
+            return True
+        positions = [TopicPartition(self.topic.name, *each) for each in self._done.items()]
+        self._done.clear()
+        with asking(f"commit positions of group {self.group!r}", self._ear):
+            return self._commit(positions)
+
+    def _commit(self, positions: list[TopicPartition]) -> bool:
+        """A broker in the midst of a rebalance asks to try again: the rebalance goes on by itself."""
+        deadline = time.monotonic() + TIMEOUT
+        while True:
+            try:
+                self._client.commit(offsets=positions, asynchronous=False)
+                return True
+            except KafkaException as error:
+                code = error.args[0].code()
+                if code in _TAKEN_OVER:
+                    return False
+                if code != KafkaError.REBALANCE_IN_PROGRESS or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
+
+    def close(self) -> None:
+        """Commit what has been processed and leave the group."""
+        self._closing = True
+        try:
+            self.commit()
+        finally:
+            self._client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _open(self) -> None:
+        name = self.topic.name
+        with asking(f"read topic {name!r}", self._ear):
+            found = self._client.list_topics(name, timeout=TIMEOUT).topics[name]
+            if found.error is not None:
+                raise explain(f"read topic {name!r}", found.error)
+            if self.group is None:
+                partitions = [TopicPartition(name, number) for number in found.partitions]
+                self._client.assign(self._start.resolve(self._client, partitions))
+            else:
+                self._client.subscribe(
+                    [name], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
+                )
+
+    def _polls(
+        self, size: int, wait: str | timedelta | None, idle: str | timedelta | None
+    ) -> Iterator[list[Any]]:
+        """Yield lists of messages: what is there, or what comes within `wait` of the first one."""
+        linger = duration(wait).total_seconds() if wait is not None else 0.0
+        patience = duration(idle).total_seconds() if idle is not None else None
+        quiet_since = time.monotonic()
+        while True:
+            messages = self._collect(size, linger)
+            if messages:
+                yield messages
+            if messages or not self._joined:
+                quiet_since = time.monotonic()
+            elif patience is not None and time.monotonic() - quiet_since >= patience:
+                return
+            else:
+                self._finish([])
+
+    def _collect(self, size: int, linger: float) -> list[Any]:
+        """Wait a tick for a first message, so that Ctrl-C is heard, then for more of them."""
+        with asking(f"read topic {self.topic.name!r}", self._ear):
+            first = self._client.poll(_TICK)
+            if first is None:
+                return []
+            found = [first]
+            deadline = time.monotonic() + linger
+            while len(found) < size:
+                left = deadline - time.monotonic()
+                found += self._client.consume(size - len(found), timeout=max(0.0, min(left, _TICK)))
+                if left <= 0:
+                    break
+        return [message for message in found if message.error() is None or self._raise(message)]
+
+    def _raise(self, message: Any) -> bool:
+        error = message.error()
+        if error.code() == KafkaError._AUTO_OFFSET_RESET:
+            raise LogError(
+                f"group {self.group!r} stands in {self.topic.name}[{message.partition()}] where the log "
+                f"no longer is: {error.str()}",
+                hint="events were deleted before they were read; see `penstock groups reset`",
+            )
+        if error.retriable() or error.code() in (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT):
+            return False  # the client tries again by itself
+        raise explain(f"read topic {self.topic.name!r}", error)
+
+    def _decode(self, messages: list[Any]) -> Batch[E]:
+        events, failures = self.topic.codec.decode_all([message.value() for message in messages])
+        if not failures:
+            return Batch(events, messages, 0)
+        dead = {place for place in failures if not self._is_tombstone(messages[place])}
+        for place in sorted(dead):
+            self._dead.send(dead_letter(messages[place], failures[place], datetime.now(UTC)))
+        kept = [place for place in range(len(messages)) if place not in dead]
+        return Batch([events[place] for place in kept], [messages[place] for place in kept], len(dead))
+
+    def _is_tombstone(self, message: Any) -> bool:
+        return isinstance(self.topic, Table) and message.value() is None
+
+    def _finish(self, messages: list[Any], *, now: bool = False) -> bool:
+        """Count messages as processed and commit if it is time to; False if somebody else will read them."""
+        if self.group is None:
+            return True
+        self._done.update([(message.partition(), message.offset() + 1) for message in messages])
+        if now or time.monotonic() - self._committed_at >= self._commit_every:
+            return self.commit()
+        return True
+
+    def _assigned(self, client: Any, partitions: list[TopicPartition]) -> None:
+        if self._closing:
+            return
+        known = client.committed(partitions, timeout=TIMEOUT)
+        unknown = [each for each in known if each.offset < 0]
+        started = self._start.resolve(client, unknown) if unknown else []
+        client.incremental_assign([each for each in known if each.offset >= 0] + started)
+        self._tell("assigned", partitions)
+
+    def _revoked(self, client: Any, partitions: list[TopicPartition]) -> None:
+        self.commit()  # if it is too late for that, the next owner reads them again
+        client.incremental_unassign(partitions)
+        self._tell("revoked", partitions)
+
+    def _lost(self, client: Any, partitions: list[TopicPartition]) -> None:
+        """Somebody else has them already: a commit would move their position back."""
+        for each in partitions:
+            self._done.pop(each.partition, None)
+        client.incremental_unassign(partitions)
+        self._tell("lost", partitions)
+
+    def _tell(self, kind: Literal["assigned", "revoked", "lost"], partitions: list[TopicPartition]) -> None:
+        self.rebalances += 1
+        if self._on_rebalance is not None:
+            self._on_rebalance(Rebalance(kind, tuple(sorted(each.partition for each in partitions))))
+
+
+def _own(group: str | None, member: str | None) -> dict[str, Any]:
+    own: dict[str, Any] = {
+        "group.id": group or "penstock.no-group",
+        "partition.assignment.strategy": "cooperative-sticky",
+        "isolation.level": "read_committed",
+        "fetch.queue.backoff.ms": 5,
+    }
+    return own if member is None else own | {"group.instance.id": member}
+
+
+# Positions are ours to commit, and one that the log no longer has is an error, not a silent jump.
+_DEMANDED = {"enable.auto.commit": False, "auto.offset.reset": "error"}

@@ -1,0 +1,96 @@
+"""Dead letters: what can't be read is kept beside its topic with its cause, and can be sent again."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from penstock.errors import DecodeError
+from penstock.log.broker import Broker
+from penstock.log.producer import Headers, Producer
+from penstock.log.topic import DEAD_LETTERS
+from penstock.settings import Settings
+
+_PREFIX = "penstock.dead."
+
+
+@dataclass(frozen=True)
+class DeadLetter:
+    """A message that could not be read: its bytes, where it stood and why it failed."""
+
+    topic: str
+    partition: int
+    offset: int
+    error: str
+    at: datetime
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+    def to_headers(self) -> Headers:
+        """Return the original headers followed by our own."""
+        own = {
+            "topic": self.topic,
+            "partition": str(self.partition),
+            "offset": str(self.offset),
+            "error": self.error,
+            "at": self.at.isoformat(),
+        }
+        return [*self.headers, *((_PREFIX + name, text.encode()) for name, text in own.items())]
+
+    @classmethod
+    def from_message(cls, message: Any) -> "DeadLetter":
+        """Read a message of a dead-letter topic."""
+        headers = message.headers() or []
+        own = {
+            name.removeprefix(_PREFIX): text.decode() for name, text in headers if name.startswith(_PREFIX)
+        }
+        return cls(
+            topic=own.get("topic", message.topic().removesuffix(DEAD_LETTERS)),
+            partition=int(own.get("partition", -1)),
+            offset=int(own.get("offset", -1)),
+            error=own.get("error", "unknown"),
+            at=datetime.fromisoformat(own["at"]) if "at" in own else datetime.fromtimestamp(0, UTC),
+            key=message.key(),
+            value=message.value(),
+            headers=tuple(header for header in headers if not header[0].startswith(_PREFIX)),
+        )
+
+
+def dead_letter(message: Any, error: DecodeError, at: datetime) -> DeadLetter:
+    """Return the dead letter of a consumed message."""
+    return DeadLetter(
+        message.topic(),
+        message.partition(),
+        message.offset(),
+        error.message,
+        at,
+        message.key(),
+        message.value(),
+        tuple(message.headers() or ()),
+    )
+
+
+class DeadLetters:
+    """Sends dead letters; the topic beside the original is made when the first one comes."""
+
+    def __init__(self, settings: Settings, producer: Producer | None = None) -> None:
+        self._settings = settings
+        self._producer = producer
+        self._ready: set[str] = set()
+
+    def send(self, letter: DeadLetter) -> None:
+        topic = letter.topic + DEAD_LETTERS
+        self.ensure(topic)
+        if self._producer is None:
+            self._producer = Producer(self._settings)
+        self._producer.send_bytes(topic, letter.key, letter.value, letter.to_headers())
+
+    def ensure(self, topic: str) -> None:
+        if topic not in self._ready:
+            Broker(self._settings).ensure(topic, 1, {"retention.ms": "-1"})
+            self._ready.add(topic)
+
+    def flush(self) -> None:
+        """Wait until the dead letters are acknowledged: only then may reading go on past them."""
+        if self._producer is not None:
+            self._producer.flush()

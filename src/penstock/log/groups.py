@@ -1,0 +1,150 @@
+"""Consumer groups: who reads, how far they are behind, and setting them to another place."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import confluent_kafka
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+
+from penstock.errors import GroupError
+from penstock.log.broker import Broker
+from penstock.log.client import TIMEOUT, Ear, asking, configuration
+from penstock.log.positions import Position
+from penstock.settings import Settings
+
+
+@dataclass(frozen=True)
+class GroupState:
+    """A group, its state by Kafka's name for it and its members."""
+
+    group: str
+    state: str
+    members: tuple["Member", ...] = ()
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of a group and the partitions it reads."""
+
+    id: str
+    static_id: str | None
+    host: str
+    partitions: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Lag:
+    """How far a group is behind in one partition; `seconds` is the age of its oldest unread event."""
+
+    topic: str
+    partition: int
+    position: int
+    end: int
+    seconds: float
+
+    @property
+    def events(self) -> int:
+        return max(0, self.end - self.position)
+
+
+@dataclass(frozen=True)
+class Move:
+    """A group's position in one partition before and after a reset; before is None if it had none."""
+
+    partition: int
+    before: int | None
+    after: int
+
+
+class Groups:
+    """Questions and orders about consumer groups."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._admin = Broker(settings).admin
+
+    def all(self) -> list[GroupState]:
+        """Return every group with its state, without members."""
+        with asking("list groups"):
+            found = self._admin.list_consumer_groups().result(TIMEOUT)
+        states = [GroupState(each.group_id, each.state.name.lower()) for each in found.valid]
+        return sorted(states, key=lambda state: state.group)
+
+    def describe(self, group: str) -> GroupState:
+        """Return a group with its members."""
+        with asking(f"describe group {group!r}"):
+            found = self._admin.describe_consumer_groups([group])[group].result(TIMEOUT)
+        state = found.state.name.lower()
+        if state == "dead":
+            raise GroupError(f"group {group!r} does not exist", hint="run `penstock groups list`")
+        return GroupState(group, state, tuple(_member(each) for each in found.members))
+
+    def lag(self, group: str, now: datetime | None = None) -> list[Lag]:
+        """Return how far a group is behind, partition by partition."""
+        moment = datetime.now(UTC) if now is None else now
+        with _reader(self._settings) as reader:
+            return [_lag(reader, each, moment) for each in self._positions(group)]
+
+    def reset(self, group: str, topic: str, to: Position, *, dry_run: bool = True) -> list[Move]:
+        """Move a group to another place in a topic; with `dry_run` only say what would be done."""
+        state = self.describe(group)
+        if state.members:
+            raise GroupError(
+                f"group {group!r} has {len(state.members)} members",
+                hint="stop them, then reset its positions",
+            )
+        before = {each.partition: each.offset for each in self._positions(group) if each.topic == topic}
+        count = Broker(self._settings).topic(topic).partitions
+        partitions = [TopicPartition(topic, number) for number in range(count)]
+        with _reader(self._settings) as reader, asking(f"find positions in {topic!r}"):
+            after = to.resolve(reader, partitions)
+        if not dry_run:
+            request = [ConsumerGroupTopicPartitions(group, after)]
+            with asking(f"reset group {group!r}"):
+                self._admin.alter_consumer_group_offsets(request)[group].result(TIMEOUT)
+        return [Move(each.partition, before.get(each.partition), each.offset) for each in after]
+
+    def _positions(self, group: str) -> list[TopicPartition]:
+        with asking(f"read the positions of group {group!r}"):
+            request = [ConsumerGroupTopicPartitions(group)]
+            found = self._admin.list_consumer_group_offsets(request)[group].result(TIMEOUT)
+        return sorted(found.topic_partitions, key=lambda each: (each.topic, each.partition))
+
+
+class _reader:
+    """A client that belongs to no group, for looking into partitions."""
+
+    def __init__(self, settings: Settings) -> None:
+        demanded = {"group.id": "penstock.look", "enable.auto.commit": False}
+        self._client = confluent_kafka.Consumer(configuration(settings, {}, demanded, Ear()))
+
+    def __enter__(self) -> Any:
+        return self._client
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+
+
+def _lag(reader: Any, position: TopicPartition, now: datetime) -> Lag:
+    with asking(f"look into {position.topic!r}"):
+        low, end = reader.get_watermark_offsets(position, timeout=TIMEOUT)
+    at = max(position.offset, low)
+    seconds = _age(reader, TopicPartition(position.topic, position.partition, at), now) if at < end else 0.0
+    return Lag(position.topic, position.partition, position.offset, end, seconds)
+
+
+def _age(reader: Any, place: TopicPartition, now: datetime) -> float:
+    reader.assign([place])
+    message = reader.poll(TIMEOUT)
+    reader.unassign()
+    if message is None or message.error() is not None:
+        return 0.0
+    written: float = message.timestamp()[1] / 1000
+    return max(0.0, now.timestamp() - written)
+
+
+def _member(found: Any) -> Member:
+    held = found.assignment.topic_partitions if found.assignment else []
+    partitions = tuple(sorted((each.topic, each.partition) for each in held))
+    return Member(found.member_id, found.group_instance_id or None, found.host, partitions)

@@ -1,0 +1,217 @@
+"""Producing: typed events into topics, with every failure told."""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import cycle
+from types import TracebackType
+from typing import Any, Literal, Self, TypeVar
+
+import confluent_kafka
+from confluent_kafka import KafkaError, KafkaException
+
+from penstock.durations import duration
+from penstock.errors import BufferFullError, ConfigurationError, DeliveryError, TopicError
+from penstock.events import Event
+from penstock.log.client import TIMEOUT, Ear, asking, configuration, explain
+from penstock.log.topic import Table, Topic, key_bytes
+from penstock.settings import Settings
+
+E = TypeVar("E", bound=Event)
+Acks = Literal["all", "1", "0"]
+WhenFull = Literal["block", "raise", "drop"]
+Headers = list[tuple[str, bytes]]
+_POLL_EVERY = 1000
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An event that was handed over but not acknowledged, as it would have stood in the log."""
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    reason: str
+
+
+class Producer:
+    """Sends events; leaving the `with` block waits until all are acknowledged, or raises.
+
+        with Producer(settings) as producer:
+            producer.send(clicks, Click(user="u1", at=now))
+
+    `acks` is "all", "1" or "0"; a producer that waits for all is idempotent. `when_full` says what happens
+    when the buffer is full: "block", "raise" (BufferFullError) or "drop" (counted in `dropped`).
+    `linger` is how long a batch may wait to be filled. Any other Kafka setting is passed through.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        acks: Acks = "all",
+        when_full: WhenFull = "block",
+        linger: str | timedelta = "5 ms",
+        compression: str = "lz4",
+        kafka: dict[str, Any] | None = None,
+    ) -> None:
+        _check(acks, when_full)
+        self.sent = 0
+        self.dropped = 0
+        self._failures: list[Failure] = []
+        self._when_full = when_full
+        self._spread: dict[str, cycle[int]] = {}
+        own = {
+            "acks": acks,
+            "enable.idempotence": acks == "all",
+            "linger.ms": duration(linger) / timedelta(milliseconds=1),
+            "compression.type": compression,
+            # The partitioner of Kafka's own clients: the same key is in the same partition whoever wrote it.
+            "partitioner": "murmur2_random",
+        }
+        demanded = (kafka or {}) | {"delivery.report.only.error": True, "on_delivery": self._on_failure}
+        self._ear = Ear()
+        with asking("make a producer"):
+            self._client = confluent_kafka.Producer(configuration(settings, own, demanded, self._ear))
+
+    @property
+    def client(self) -> Any:
+        """The confluent-kafka producer underneath."""
+        return self._client
+
+    def send(
+        self,
+        topic: Topic[E],
+        event: E,
+        *,
+        headers: Headers | None = None,
+        partition: int | None = None,
+    ) -> bool:
+        """Hand an event over; False if it was dropped, by request, because the buffer is full.
+
+        If events sent earlier have failed meanwhile, this one is handed over and DeliveryError raised.
+        """
+        if type(event) is not topic.event:
+            raise TopicError(
+                f"topic {topic.name!r} takes {topic.event.__name__}, got a {type(event).__name__}"
+            )
+        key = topic.key_of(event)
+        if key is None:
+            if isinstance(topic, Table):
+                raise TopicError(f"table {topic.name!r}: the key {topic.key!r} of {event!r} is None")
+            if partition is None:
+                partition = self._next_partition(topic.name)
+        return self.send_bytes(topic.name, key, topic.codec.encode(event), headers, partition)
+
+    def delete(self, table: Table[E], key: Any) -> bool:
+        """Send a tombstone: the row of this key is gone."""
+        return self.send_bytes(table.name, key_bytes(key), None)
+
+    def send_all(self, topic: Topic[E], events: Iterable[E]) -> int:
+        """Send many events of one topic and return how many were handed over."""
+        return sum(self.send(topic, event) for event in events)
+
+    def send_bytes(
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Headers | None = None,
+        partition: int | None = None,
+    ) -> bool:
+        """Hand over a message as it is, under the same promises as `send`."""
+        more: dict[str, Any] = {} if partition is None else {"partition": partition}
+        if headers:
+            more["headers"] = headers
+        while True:
+            try:
+                self._client.produce(topic, value, key, **more)
+                break
+            except BufferError:
+                if not self._make_room(topic):
+                    return False
+            except KafkaException as error:
+                raise explain(f"send to {topic!r}", error.args[0]) from error
+        self.sent += 1
+        if self.sent % _POLL_EVERY == 0:
+            self._client.poll(0)
+        if self._failures:
+            self._raise_failures()
+        return True
+
+    def flush(self, timeout: str | timedelta = "2 minutes") -> None:
+        """Wait until every event is acknowledged; raise DeliveryError for those that are not."""
+        deadline = time.monotonic() + duration(timeout).total_seconds()
+        while waiting := self._client.flush(0.5):
+            if self._ear.refusal or time.monotonic() >= deadline:
+                break
+        if self._failures:
+            self._raise_failures()
+        if waiting:
+            raise DeliveryError(
+                f"{waiting} events were not acknowledged: {self._ear.last or f'no answer in {timeout}'}",
+                hint="they still wait in the buffer: mend the cause and flush again",
+            )
+
+    def close(self) -> None:
+        """Flush; nothing is to be sent after this."""
+        self.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.close()
+        except DeliveryError as failed:
+            if error is None:
+                raise
+            error.add_note(str(failed))
+
+    def _make_room(self, topic: str) -> bool:
+        """Act on a full buffer; True means try again."""
+        self._client.poll(0)
+        if self._when_full == "block":
+            self._client.poll(0.05)
+            return True
+        if self._when_full == "drop":
+            self.dropped += 1
+            return False
+        raise BufferFullError(
+            f"the buffer is full ({len(self._client)} events wait); this event to {topic!r} was not sent",
+            hint='send less at once, or choose when_full="block" or "drop"',
+        )
+
+    def _next_partition(self, topic: str) -> int:
+        """Round-robin over the topic's partitions, for events without a key."""
+        if topic not in self._spread:
+            with asking(f"find topic {topic!r}", self._ear):
+                found = self._client.list_topics(topic, timeout=TIMEOUT).topics[topic]
+            if found.error is not None:
+                raise explain(f"send to {topic!r}", found.error)
+            self._spread[topic] = cycle(sorted(found.partitions))
+        return next(self._spread[topic])
+
+    def _on_failure(self, error: KafkaError | None, message: Any) -> None:
+        if error is not None:
+            failure = Failure(message.topic(), message.key(), message.value(), error.str())
+            self._failures.append(failure)
+
+    def _raise_failures(self) -> None:
+        failures, self._failures = tuple(self._failures), []
+        first = failures[0]
+        raise DeliveryError(
+            f"{len(failures)} events were not acknowledged; the first, to {first.topic!r}: {first.reason}",
+            failures=failures,
+            hint="they are in `failures`: send them again once the cause is gone",
+        )
+
+
+def _check(acks: str, when_full: str) -> None:
+    if acks not in ("all", "1", "0"):
+        raise ConfigurationError(f"acks is {acks!r}, expected 'all', '1' or '0'")
+    if when_full not in ("block", "raise", "drop"):
+        raise ConfigurationError(f"when_full is {when_full!r}, expected 'block', 'raise' or 'drop'")

@@ -1,0 +1,66 @@
+"""What comes out of the log: events with the place they were found at."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, Generic, TypeVar
+
+from penstock.events import Event
+
+E = TypeVar("E", bound=Event)
+
+
+class Record(Generic[E]):
+    """An event and its place in the log; `event` is None for a table's tombstone."""
+
+    __slots__ = ("_message", "event")
+
+    def __init__(self, event: E | None, message: Any) -> None:
+        self.event = event
+        self._message = message
+
+    @property
+    def topic(self) -> str:
+        return str(self._message.topic())
+
+    @property
+    def partition(self) -> int:
+        return int(self._message.partition())
+
+    @property
+    def offset(self) -> int:
+        return int(self._message.offset())
+
+    @property
+    def key(self) -> bytes | None:
+        key: bytes | None = self._message.key()
+        return key
+
+    @property
+    def written(self) -> datetime:
+        """When the event was written to the log; when it happened is in the event."""
+        return datetime.fromtimestamp(self._message.timestamp()[1] / 1000, UTC)
+
+    @property
+    def headers(self) -> list[tuple[str, bytes]]:
+        return self._message.headers() or []
+
+    def __repr__(self) -> str:
+        return f"Record({self.topic}[{self.partition}]@{self.offset}, {self.event!r})"
+
+
+class Batch(Generic[E]):
+    """Some events of a topic, in the order of each partition: iterate for records, or take `events`."""
+
+    __slots__ = ("_messages", "dead", "events")
+
+    def __init__(self, events: list[E | None], messages: list[Any], dead: int) -> None:
+        self.events = events
+        self.dead = dead
+        self._messages = messages
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def __iter__(self) -> Iterator[Record[E]]:
+        for event, message in zip(self.events, self._messages, strict=True):
+            yield Record(event, message)

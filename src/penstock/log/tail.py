@@ -1,0 +1,93 @@
+"""Following a topic for a person: each message decoded as well as it can be."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import confluent_kafka
+from confluent_kafka import KafkaError, TopicPartition
+
+from penstock.errors import DecodeError
+from penstock.log.broker import Broker
+from penstock.log.client import Ear, asking, configuration, explain
+from penstock.log.positions import from_beginning, from_end, from_time
+from penstock.log.topic import Topic
+from penstock.schemas import JsonCodec
+from penstock.settings import Settings
+
+Line = dict[str, Any]
+
+
+def tail(
+    name: str,
+    settings: Settings,
+    *,
+    topic: Topic[Any] | None = None,
+    since: datetime | None = None,
+    beginning: bool = False,
+    limit: int | None = None,
+) -> Iterator[Line]:
+    """Yield a topic's messages as JSON values; `topic` says how to decode them, if it is known."""
+    own = {"group.id": "penstock.tail", "isolation.level": "read_committed"}
+    count = Broker(settings).topic(name).partitions
+    client = confluent_kafka.Consumer(configuration(settings, own, {"enable.auto.commit": False}, Ear()))
+    start = from_beginning() if beginning else from_time(_utc(since)) if since else from_end()
+    try:
+        with asking(f"read topic {name!r}"):
+            client.assign(start.resolve(client, [TopicPartition(name, number) for number in range(count)]))
+        shown = 0
+        while limit is None or shown < limit:
+            message = client.poll(0.2)
+            if message is not None and _is_good(message, name):
+                yield _line(message, topic)
+                shown += 1
+    finally:
+        client.close()
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _is_good(message: Any, name: str) -> bool:
+    error = message.error()
+    if error is None:
+        return True
+    if error.retriable() or error.code() in (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT):
+        return False
+    raise explain(f"read topic {name!r}", error)
+
+
+def _line(message: Any, topic: Topic[Any] | None) -> Line:
+    return {
+        "partition": message.partition(),
+        "offset": message.offset(),
+        "written": datetime.fromtimestamp(message.timestamp()[1] / 1000, UTC).isoformat(),
+        "key": _text(message.key()),
+        **_content(message.value(), topic),
+        **{name: _text(value) for name, value in message.headers() or ()},
+    }
+
+
+def _content(value: bytes | None, topic: Topic[Any] | None) -> Line:
+    if value is None:
+        return {"deleted": True}
+    if topic is None:
+        return {"value": _guess(value)}
+    try:
+        event = topic.codec.decode(value)
+        return {"event": json.loads(JsonCodec(topic.event).encode(event))}
+    except DecodeError as error:
+        return {"error": error.message, "value": _guess(value)}
+
+
+def _guess(value: bytes) -> Any:
+    try:
+        return json.loads(value)
+    except ValueError:
+        return _text(value)
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode("utf-8", "backslashreplace")

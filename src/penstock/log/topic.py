@@ -1,0 +1,131 @@
+"""Topics as values: what is kept under a name, how it is spread, and for how long."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import Enum
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+from penstock.durations import duration
+from penstock.errors import TopicError
+from penstock.events import Event, fields_of, time_field
+from penstock.events.kinds import Choice, Maybe, Scalar
+from penstock.schemas import Codec, Format, codec_for
+
+E = TypeVar("E", bound=Event)
+DEAD_LETTERS = ".dead-letters"
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_KEY_KINDS = (str, int, bytes, UUID)
+_ANY_TIME = str(2**63 - 1)
+
+
+@dataclass(frozen=True)
+class Topic(Generic[E]):
+    """A partitioned, replayable log of one event class.
+
+    >>> from dataclasses import dataclass
+    >>> from datetime import datetime
+    >>> @dataclass(frozen=True)
+    ... class Click(Event):
+    ...     user: str
+    ...     at: datetime
+    >>> clicks = Topic("clicks", Click, key="user", partitions=4, retention="7 days")
+    >>> clicks.config["retention.ms"]
+    '604800000'
+
+    Events with the same `key` field keep their order; without a key they are spread evenly. `time` names
+    the field with the event's time, if it isn't the class's own. `retention` is a duration or "forever";
+    `settings` are Kafka's own topic settings, passed through. `replication` -1 is the broker's default.
+    """
+
+    name: str
+    event: type[E]
+    key: str | None = None
+    time: str | None = None
+    partitions: int = 1
+    retention: str | timedelta | None = None
+    format: Format = "json"
+    replication: int = -1
+    settings: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        if self.partitions < 1:
+            raise TopicError(f"topic {self.name!r} has {self.partitions} partitions, expected at least 1")
+        if self.format not in ("json", "avro"):
+            raise TopicError(f"topic {self.name!r} has the format {self.format!r}, expected json or avro")
+        time_field(self.event, self.time)
+        if self.key is not None:
+            self._check_key()
+        _ = self.config  # a duration that can't be read is refused here, not at the broker
+
+    @cached_property
+    def config(self) -> dict[str, str]:
+        """The topic's settings, by Kafka's names."""
+        # The broker would otherwise refuse what is dated more than an hour ahead: that is for flows to judge.
+        own = {"message.timestamp.after.max.ms": _ANY_TIME}
+        if self.retention == "forever":
+            own["retention.ms"] = "-1"
+        elif self.retention is not None:
+            own["retention.ms"] = str(duration(self.retention) // timedelta(milliseconds=1))
+        return own | {name: str(value) for name, value in self.settings.items()}
+
+    @cached_property
+    def codec(self) -> Codec[E]:
+        """The codec of the topic's events."""
+        return codec_for(self.event, self.format)
+
+    @cached_property
+    def key_of(self) -> Callable[[E], bytes | None]:
+        """Return an event's key as bytes; None spreads events evenly."""
+        name = self.key
+        if name is None:
+            return lambda _: None
+        return lambda event: key_bytes(getattr(event, name))
+
+    def time_of(self, event: E) -> datetime:
+        """Return when the event happened."""
+        happened: datetime = getattr(event, time_field(self.event, self.time))
+        return happened
+
+    def _check_key(self) -> None:
+        found = next((each for each in fields_of(self.event) if each.name == self.key), None)
+        kind = found.kind.inner if found and isinstance(found.kind, Maybe) else found and found.kind
+        if not isinstance(kind, Choice) and kind not in [Scalar(python) for python in _KEY_KINDS]:
+            raise TopicError(
+                f"topic {self.name!r} has the key {self.key!r}, which "
+                + (f"{self.event.__name__} has no field for" if found is None else "can't be a key"),
+                hint="name a field of str, int, bytes, UUID or an Enum",
+            )
+
+
+@dataclass(frozen=True)
+class Table(Topic[E]):
+    """A compacted topic: the latest event of each key is kept, and a tombstone deletes the key."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.key is None:
+            raise TopicError(f"table {self.name!r} has no key", hint="name the field that tells rows apart")
+
+    @cached_property
+    def config(self) -> dict[str, str]:
+        """The topic's settings, by Kafka's names."""
+        return {"cleanup.policy": "compact"} | super().config
+
+
+def check_name(name: str) -> str:
+    """Return the name if Kafka takes it for a topic or a group, or say what it may hold."""
+    if not _NAME.fullmatch(name) or name in (".", ".."):
+        raise TopicError(f"{name!r} is not a topic's name", hint="use 1 to 249 letters, digits, and . _ -")
+    return name
+
+
+def key_bytes(value: Any) -> bytes | None:
+    """Return a key as it is written to the log, the same for every producer."""
+    if value is None or isinstance(value, bytes):
+        return value
+    return str(value.value if isinstance(value, Enum) else value).encode()

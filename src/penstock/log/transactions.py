@@ -1,0 +1,170 @@
+"""Exactly once within the log: what is read and what is written commit together, or not at all."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any, Generic, TypeVar
+
+from confluent_kafka import KafkaException, TopicPartition
+
+from penstock.durations import duration
+from penstock.errors import LogError
+from penstock.events import Event, new_id
+from penstock.log.client import TIMEOUT, asking, explain
+from penstock.log.consumer import Consumer, Rebalance
+from penstock.log.dead_letters import DeadLetters
+from penstock.log.positions import Position
+from penstock.log.producer import Producer
+from penstock.log.records import Batch, Record
+from penstock.log.topic import Topic
+from penstock.settings import Settings
+
+E = TypeVar("E", bound=Event)
+O = TypeVar("O", bound=Event)  # noqa: E741
+
+
+class Writer:
+    """A transactional producer that is thrown away after a failed transaction.
+
+    librdkafka may let a late request of an aborted transaction join the next one; a new producer fences it.
+    """
+
+    def __init__(self, settings: Settings, id: str, timeout: str | timedelta = "1 minute") -> None:
+        self._settings = settings
+        self._kafka = {
+            "transactional.id": id,
+            "transaction.timeout.ms": duration(timeout) // timedelta(milliseconds=1),
+        }
+        self._producer: Producer | None = None
+        self._open = False
+
+    @property
+    def producer(self) -> Producer:
+        """The producer of the open transaction."""
+        if self._producer is None or not self._open:
+            raise LogError("no transaction is open")
+        return self._producer
+
+    def begin(self) -> Producer:
+        """Open a transaction."""
+        with asking("begin a transaction"):
+            if self._producer is None:
+                self._producer = Producer(self._settings, kafka=self._kafka)
+                self._producer.client.init_transactions(TIMEOUT)
+            self._producer.client.begin_transaction()
+            self._open = True
+        return self._producer
+
+    def commit(self, positions: list[TopicPartition], group: Any) -> None:
+        """Commit what was sent together with the positions that were read."""
+        producer = self.producer
+        producer.flush()
+        producer.client.send_offsets_to_transaction(positions, group, TIMEOUT)
+        producer.client.commit_transaction(TIMEOUT)
+        self._open = False
+
+    def abort(self) -> None:
+        """Undo what was sent since `begin`."""
+        if self._producer is None or not self._open:
+            return
+        try:
+            self._producer.client.abort_transaction(TIMEOUT)
+        except KafkaException:
+            pass  # the next producer of this id ends it
+        finally:
+            self._producer, self._open = None, False
+
+
+class Transaction(Generic[E]):
+    """A batch that was read, and the way to write what follows from it."""
+
+    def __init__(self, batch: Batch[E], producer: Producer) -> None:
+        self._batch = batch
+        self._producer = producer
+
+    @property
+    def events(self) -> list[E | None]:
+        return self._batch.events
+
+    def __len__(self) -> int:
+        return len(self._batch)
+
+    def __iter__(self) -> Iterator[Record[E]]:
+        return iter(self._batch)
+
+    def send(self, topic: Topic[O], event: O) -> None:
+        """Send an event that becomes visible when the transaction commits."""
+        self._producer.send(topic, event)
+
+
+class ExactlyOnce(Consumer[E]):
+    """Reads a topic and writes others in transactions.
+
+        with ExactlyOnce(orders, settings, group="billing") as work:
+            for transaction in work.transactions():
+                for record in transaction:
+                    transaction.send(invoices, invoice_for(record.event))
+
+    The transaction commits when the loop goes on. If the body raises or the process dies, nothing of it is
+    seen by readers of committed events, and its batch is read again.
+    """
+
+    def __init__(
+        self,
+        topic: Topic[E],
+        settings: Settings,
+        *,
+        group: str,
+        start: Position | None = None,
+        member: str | None = None,
+        timeout: str | timedelta = "1 minute",
+        on_rebalance: Callable[[Rebalance], None] | None = None,
+        kafka: dict[str, Any] | None = None,
+    ) -> None:
+        self._writer = Writer(settings, f"{group}.{member or new_id()}", timeout)
+        super().__init__(
+            topic, settings, group=group, start=start, member=member, on_rebalance=on_rebalance, kafka=kafka
+        )
+        self._settings = settings
+
+    def transactions(
+        self, size: int = 500, wait: str | timedelta = "1 second", *, idle: str | timedelta | None = None
+    ) -> Iterator[Transaction[E]]:
+        """Yield transactions of up to `size` events; each commits when the next one is asked for."""
+        for messages in self._polls(size, wait, idle):
+            producer = self._writer.begin()
+            self._dead = DeadLetters(self._settings, producer)
+            try:
+                yield Transaction(self._decode(messages), producer)
+            except BaseException:
+                self._undo()
+                raise
+            self._commit_or_undo(messages)
+
+    def commit(self) -> bool:
+        """Positions are committed with the transaction, never by themselves."""
+        return True
+
+    def close(self) -> None:
+        """Abort what is open and leave the group."""
+        self._writer.abort()
+        super().close()
+
+    def _commit_or_undo(self, messages: list[Any]) -> None:
+        done = {message.partition(): message.offset() + 1 for message in messages}
+        positions = [TopicPartition(self.topic.name, *each) for each in done.items()]
+        try:
+            self._writer.commit(positions, self._client.consumer_group_metadata())
+        except KafkaException as error:
+            self._undo()
+            if error.args[0].fatal():
+                raise explain("commit a transaction", error.args[0]) from error
+
+    def _undo(self) -> None:
+        """Abort, and go back to where the group's committed positions are."""
+        self._writer.abort()
+        held = self._client.assignment()
+        known = self._client.committed(held, timeout=TIMEOUT) if held else []
+        unknown = [each for each in known if each.offset < 0]
+        started = self._start.resolve(self._client, unknown) if unknown else []
+        for place in [each for each in known if each.offset >= 0] + started:
+            self._client.seek(place)

@@ -1,0 +1,46 @@
+"""Where JSON Schema's keywords hold further schemas."""
+
+from collections.abc import Iterator
+from typing import Any
+
+SINGLE = frozenset(
+    {
+        "additionalItems",
+        "additionalProperties",
+        "contains",
+        "contentSchema",
+        "else",
+        "if",
+        "items",
+        "not",
+        "propertyNames",
+        "then",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+    }
+)
+LISTS = frozenset({"allOf", "anyOf", "items", "oneOf", "prefixItems"})
+MAPS = frozenset(
+    {"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
+)
+
+
+def subschemas(schema: Any) -> Iterator[Any]:
+    """Every schema directly inside a schema."""
+    if not isinstance(schema, dict):
+        return
+    for keyword, value in schema.items():
+        if keyword in SINGLE and isinstance(value, dict | bool):
+            yield value
+        elif keyword in LISTS and isinstance(value, list):
+            yield from value
+        elif keyword in MAPS and isinstance(value, dict):
+            yield from (item for item in value.values() if isinstance(item, dict | bool))
+
+
+def walk(schema: Any) -> Iterator[dict[str, Any]]:
+    """Every schema object in a schema, itself first; references are not followed."""
+    if isinstance(schema, dict):
+        yield schema
+    for inner in subschemas(schema):
+        yield from walk(inner)

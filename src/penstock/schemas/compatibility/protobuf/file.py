@@ -1,0 +1,161 @@
+"""A Protobuf schema: its file's descriptor, and every type that can be reached from it."""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from google.protobuf.descriptor_pb2 import DescriptorProto, EnumDescriptorProto, FileDescriptorProto
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message import DecodeError
+
+from penstock.schemas.compatibility.invalid import InvalidSchemaError
+from penstock.schemas.compatibility.protobuf.canonical import canonical
+from penstock.schemas.compatibility.protobuf.compiler import MAIN, compile_proto
+from penstock.schemas.compatibility.protobuf.wellknown import ASSUMED, well_known
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/\s]+={0,2}\s*\Z")
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message type and whether its file is of the third syntax."""
+
+    descriptor: DescriptorProto
+    proto3: bool
+
+
+@dataclass(frozen=True)
+class Enumeration:
+    """An enum type; one of the second syntax is closed: unknown numbers are not its values."""
+
+    descriptor: EnumDescriptorProto
+    closed: bool
+
+
+@dataclass(frozen=True, eq=False)
+class ProtobufSchema:
+    """A file and the types of it and its imports, by full name with a leading dot."""
+
+    file: FileDescriptorProto
+    messages: Mapping[str, Message]
+    enums: Mapping[str, Enumeration]
+    canonical: str
+
+
+def parse(text: str, references: Mapping[str, str]) -> ProtobufSchema:
+    """The schema of a .proto text, or of a base64 file descriptor as Confluent's Python client sends."""
+    compiled = {name: descriptor(other, name) for name, other in references.items() if _is_base64(other)}
+    if _is_base64(text):
+        file = descriptor(text, "")
+        sources = {name: other for name, other in references.items() if name not in compiled}
+        imports = {**_compiled_sources(sources, compiled), **compiled}
+    else:
+        sources = {name: other for name, other in references.items() if name not in compiled}
+        *rest, file = compile_proto(text, sources, compiled)
+        imports = {other.name: other for other in rest}
+    return _schema(file, {**well_known(), **imports})
+
+
+def _compiled_sources(
+    sources: Mapping[str, str], compiled: Mapping[str, FileDescriptorProto]
+) -> dict[str, FileDescriptorProto]:
+    if not sources:
+        return {}
+    text = "".join(f'import "{name}";\n' for name in sources)
+    files = compile_proto(f'syntax = "proto3";\n{text}', sources, compiled)
+    return {file.name: file for file in files if file.name != MAIN}
+
+
+def _is_base64(text: str) -> bool:
+    return bool(_BASE64.match(text))
+
+
+def descriptor(text: str, name: str) -> FileDescriptorProto:
+    """The file descriptor in a base64 text; a reference takes the name it is imported by."""
+    try:
+        file = FileDescriptorProto.FromString(base64.b64decode("".join(text.split()), validate=True))
+    except (binascii.Error, DecodeError) as error:
+        hint = "give .proto text, or a serialized FileDescriptorProto in base64"
+        raise InvalidSchemaError(f"not a file descriptor: {error}", where=name, hint=hint) from None
+    file.name = name or file.name or MAIN
+    return file
+
+
+def _schema(file: FileDescriptorProto, imports: Mapping[str, FileDescriptorProto]) -> ProtobufSchema:
+    _check(file, imports)
+    files = [*imports.values(), file]
+    messages = {name: found for one in files for name, found in _messages(one)}
+    enums = {name: found for one in files for name, found in _enums(one)}
+    return ProtobufSchema(file, MappingProxyType(messages), MappingProxyType(enums), canonical(file))
+
+
+def _check(file: FileDescriptorProto, imports: Mapping[str, FileDescriptorProto]) -> None:
+    if not file.message_type:
+        raise InvalidSchemaError("the file has no message", hint="define at least one message")
+    missing = _missing(file, imports)
+    if any(not name.startswith(ASSUMED) for name in missing):
+        hint = "register them first and give them as references"
+        raise InvalidSchemaError(f"imports {', '.join(sorted(missing))} are unknown", hint=hint)
+    if not missing:
+        _build(file, imports)
+
+
+def _missing(file: FileDescriptorProto, imports: Mapping[str, FileDescriptorProto]) -> set[str]:
+    missing: set[str] = set()
+    pending, seen = [file], {file.name}
+    while pending:
+        for name in pending.pop().dependency:
+            if name not in imports:
+                missing.add(name)
+            elif name not in seen:
+                seen.add(name)
+                pending.append(imports[name])
+    return missing
+
+
+def _build(file: FileDescriptorProto, imports: Mapping[str, FileDescriptorProto]) -> None:
+    pool = DescriptorPool()
+    try:
+        _add(pool, file, imports, set())
+    except (TypeError, ValueError) as error:
+        hint = "give a descriptor that protoc made"
+        raise InvalidSchemaError(f"the file descriptor is inconsistent: {error}", hint=hint) from None
+
+
+def _add(
+    pool: DescriptorPool,
+    file: FileDescriptorProto,
+    imports: Mapping[str, FileDescriptorProto],
+    added: set[str],
+) -> None:
+    if file.name in added:
+        return
+    added.add(file.name)
+    for name in file.dependency:
+        _add(pool, imports[name], imports, added)
+    pool.AddSerializedFile(file.SerializeToString())
+
+
+def _messages(file: FileDescriptorProto) -> Iterator[tuple[str, Message]]:
+    for name, message in _named(file):
+        yield name, Message(message, file.syntax == "proto3")
+
+
+def _enums(file: FileDescriptorProto) -> Iterator[tuple[str, Enumeration]]:
+    prefix = f".{file.package}" if file.package else ""
+    scopes = [(prefix, file.enum_type), *((name, message.enum_type) for name, message in _named(file))]
+    for scope, enums in scopes:
+        for enum in enums:
+            yield f"{scope}.{enum.name}", Enumeration(enum, file.syntax != "proto3")
+
+
+def _named(file: FileDescriptorProto) -> Iterator[tuple[str, DescriptorProto]]:
+    prefix = f".{file.package}" if file.package else ""
+    pending = [(f"{prefix}.{message.name}", message) for message in file.message_type]
+    while pending:
+        name, message = pending.pop(0)
+        yield name, message
+        pending.extend((f"{name}.{inner.name}", inner) for inner in message.nested_type)

@@ -1,0 +1,180 @@
+"""Settings: frozen values from penstock.toml, PENSTOCK_* variables and the services running locally."""
+
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Self
+
+from penstock.errors import SettingsError
+
+ENDPOINTS = "endpoints.json"
+_SECRET_WORDS = ("password", "secret", "private", "pem", "jaas", "token")
+_KAFKA_VARIABLE = "PENSTOCK_KAFKA_"
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A value that is kept out of every log, error and representation.
+
+    >>> Secret("hunter2")
+    Secret(***)
+    """
+
+    value: str
+
+    def __repr__(self) -> str:
+        return "Secret(***)"
+
+    __str__ = __repr__
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where the log and the database are, and how to reach them.
+
+    >>> Settings(kafka={"bootstrap.servers": "broker:9092"}).kafka["bootstrap.servers"]
+    'broker:9092'
+
+    `kafka` holds Kafka's own setting names and reaches every client unchanged. `modules` are the
+    Python modules in which the command line looks for topics.
+    """
+
+    kafka: Mapping[str, str | Secret] = field(default_factory=dict)
+    postgres: str | Secret | None = None
+    data: Path = Path(".penstock")
+    modules: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        guarded = {name: _guard(name, value) for name, value in self.kafka.items()}
+        object.__setattr__(self, "kafka", MappingProxyType(guarded))
+        if isinstance(self.postgres, str) and "@" in self.postgres:
+            object.__setattr__(self, "postgres", Secret(self.postgres))
+
+    @classmethod
+    def load(cls, folder: Path | None = None, environ: Mapping[str, str] | None = None) -> Self:
+        """Read penstock.toml in `folder`; variables win over the file, the file over local services."""
+        folder = Path.cwd() if folder is None else folder
+        environ = os.environ if environ is None else environ
+        written = _from_file(folder / "penstock.toml", environ) | _plain_variables(environ)
+        data = folder / written.get("data", ".penstock")
+        local = _local_endpoints(data)
+        kafka = local.get("kafka", {}) | written.get("kafka", {}) | _kafka_variables(environ)
+        return cls(
+            kafka=kafka,
+            postgres=written.get("postgres", local.get("postgres")),
+            data=data,
+            modules=tuple(written.get("modules", ())),
+        )
+
+    def with_kafka(self, **changes: str) -> Self:
+        """Return a copy with Kafka settings changed; dots are written as underscores."""
+        renamed = {name.replace("_", "."): value for name, value in changes.items()}
+        return replace(self, kafka={**self.kafka, **renamed})
+
+    def client(self) -> dict[str, str]:
+        """Return what every Kafka client is given, with secrets in the clear: never log it."""
+        if "bootstrap.servers" not in self.kafka:
+            raise SettingsError(
+                "no Kafka broker is known",
+                hint="run `penstock up`, or set bootstrap.servers in penstock.toml [kafka] "
+                "or PENSTOCK_KAFKA_BOOTSTRAP_SERVERS",
+            )
+        return {name: reveal(value) for name, value in self.kafka.items()}
+
+
+def reveal(value: str | Secret) -> str:
+    """Return the text of a setting, secret or not."""
+    return value.value if isinstance(value, Secret) else value
+
+
+def _guard(name: str, value: str | Secret) -> str | Secret:
+    sensitive = any(word in name for word in _SECRET_WORDS) and not name.endswith("location")
+    return Secret(value) if sensitive and isinstance(value, str) else value
+
+
+def _from_file(path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
+    if not path.exists():
+        return {}
+    try:
+        written = tomllib.loads(path.read_text())
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{path.name} is not valid TOML: {error}") from error
+    unknown = written.keys() - {"kafka", "postgres", "data", "modules"}
+    if unknown:
+        raise SettingsError(
+            f"penstock.toml has an unknown setting {min(unknown)!r}",
+            hint="known are kafka, postgres, data and modules",
+        )
+    written["kafka"] = {
+        name: _resolve(f"kafka.{name}", value, environ) for name, value in _flat(written.get("kafka", {}))
+    }
+    if "postgres" in written:
+        written["postgres"] = _resolve("postgres", written["postgres"], environ)
+    return written
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    """TOML reads `sasl.password = …` as a table in a table: bring the dotted names back."""
+    entries: list[tuple[str, Any]] = []
+    for name, value in table.items():
+        if isinstance(value, dict) and not value.keys() <= {"env", "file"}:
+            entries += _flat(value, f"{prefix}{name}.")
+        else:
+            entries.append((prefix + name, value))
+    return entries
+
+
+def _resolve(name: str, value: Any, environ: Mapping[str, str]) -> str | Secret:
+    match value:
+        case {"env": str(variable)}:
+            if variable not in environ:
+                raise SettingsError(f"{name} refers to the variable {variable}, which is not set")
+            return Secret(environ[variable])
+        case {"file": str(path)}:
+            try:
+                return Secret(Path(path).read_text().strip())
+            except OSError as error:
+                raise SettingsError(f"{name} refers to a file that can't be read: {error}") from error
+        case bool():
+            return str(value).lower()
+        case str() | int() | float():
+            if isinstance(_guard(name, str(value)), Secret):
+                raise SettingsError(
+                    f"{name} is written in the clear in penstock.toml",
+                    hint=f'refer to it: {name} = {{ env = "…" }} or {{ file = "…" }}',
+                )
+            return str(value)
+    raise SettingsError(f"{name} is a {type(value).__name__}, expected text, a number or true/false")
+
+
+def _plain_variables(environ: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if "PENSTOCK_DATA" in environ:
+        found["data"] = environ["PENSTOCK_DATA"]
+    if "PENSTOCK_POSTGRES" in environ:
+        found["postgres"] = Secret(environ["PENSTOCK_POSTGRES"])
+    if "PENSTOCK_MODULES" in environ:
+        found["modules"] = environ["PENSTOCK_MODULES"].split(",")
+    return found
+
+
+def _kafka_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """PENSTOCK_KAFKA_SASL_USERNAME is sasl.username: no Kafka client setting has an underscore."""
+    return {
+        name.removeprefix(_KAFKA_VARIABLE).lower().replace("_", "."): value
+        for name, value in environ.items()
+        if name.startswith(_KAFKA_VARIABLE)
+    }
+
+
+def _local_endpoints(data: Path) -> dict[str, Any]:
+    """What `penstock up` wrote down about the services it started, if they were started here."""
+    try:
+        found = json.loads((data / ENDPOINTS).read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,19 @@
+"""One broker and one database for all tests that need them."""
+
+import pytest
+
+from penstock.events import new_id
+from penstock.local import running
+
+
+@pytest.fixture(scope="session")
+def settings():
+    """Settings of a platform that runs as long as the tests do."""
+    with running() as found:
+        yield found
+
+
+@pytest.fixture
+def unique():
+    """A name that no other test has."""
+    return new_id().replace("-", "")[-12:]

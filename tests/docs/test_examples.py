@@ -1,0 +1,33 @@
+"""Every Python example in the docs and the README runs."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def examples():
+    return [page for page in PAGES if BLOCK.search(page.read_text())]
+
+
+@pytest.mark.parametrize("page", examples(), ids=lambda page: page.name)
+def test_the_examples_of_a_page_run_in_order(page, settings, tmp_path, monkeypatch):
+    """A page is one story: its blocks share their names, and `settings` points at a real broker."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PENSTOCK_KAFKA_BOOTSTRAP_SERVERS", settings.kafka["bootstrap.servers"])
+    story: dict[str, object] = {"__name__": "story"}
+    text = page.read_text()
+    for block in BLOCK.finditer(text):
+        line = text[: block.start()].count("\n") + 1
+        code = compile("\n" * line + block[1], str(page), "exec")
+        exec(code, story)
+
+
+def test_links_between_pages_are_not_broken():
+    for page in [*PAGES, *(ROOT / "docs" / "decisions").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"

@@ -1,0 +1,319 @@
+"""Consuming from a real broker: positions, groups, commits, rebalances and dead letters."""
+
+import time
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from threading import Thread
+
+import pytest
+from confluent_kafka import TopicPartition
+
+from penstock.errors import ConfigurationError, GroupError, LogError, TopicError
+from penstock.events import Event
+from penstock.log import (
+    Broker,
+    Consumer,
+    DeadLetter,
+    ExactlyOnce,
+    Groups,
+    Producer,
+    Topic,
+    apply,
+    from_beginning,
+    from_end,
+    from_offsets,
+    from_time,
+    replay_dead,
+)
+from penstock.log.topic import DEAD_LETTERS
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+QUICK = {"session.timeout.ms": 3000, "heartbeat.interval.ms": 500}
+
+
+@dataclass(frozen=True)
+class Step(Event):
+    key: str
+    number: int
+    at: datetime = NOW
+
+
+@pytest.fixture
+def topic(settings, unique):
+    made = Topic(unique, Step, key="key", partitions=2)
+    apply([made], Broker(settings))
+    return made
+
+
+def produce(settings, topic, count, first=0):
+    with Producer(settings) as producer:
+        producer.send_all(topic, [Step(f"k{number % 10}", number) for number in range(first, first + count)])
+
+
+def numbers(consumer, **how):
+    return sorted(record.event.number for record in consumer.records(idle="1 second", **how))
+
+
+def test_where_reading_starts(settings, topic):
+    produce(settings, topic, 100)
+    time.sleep(0.05)
+    middle = datetime.now(UTC)
+    time.sleep(0.05)
+    produce(settings, topic, 50, first=100)
+    ends = {number: high for number, (_, high) in Broker(settings).offsets(topic.name).items()}
+
+    def read(start):
+        with Consumer(topic, settings, start=start) as consumer:
+            return numbers(consumer)
+
+    assert read(from_beginning()) == list(range(150))
+    assert read(from_end()) == []
+    assert read(from_time(middle)) == list(range(100, 150))
+    assert read(from_time(datetime.now(UTC) + timedelta(days=1))) == []
+    assert len(read(from_offsets({0: ends[0] - 3}))) == 3 + ends[1]
+
+
+def test_seek(settings, topic):
+    produce(settings, topic, 20)
+    with Consumer(topic, settings) as consumer:
+        before = numbers(consumer)
+        for partition in consumer.assignment:
+            consumer.seek(partition, 0)
+        assert numbers(consumer) == before == list(range(20))
+
+
+def test_batches_hold_up_to_size_and_records_know_their_place(settings, topic):
+    produce(settings, topic, 250)
+    with Consumer(topic, settings) as consumer:
+        batches = list(consumer.batches(100, "200 ms", idle="1 second"))
+    assert sum(len(batch) for batch in batches) == 250
+    assert max(len(batch) for batch in batches) == 100
+    places = {(record.partition, record.offset): record.event for batch in batches for record in batch}
+    assert len(places) == 250
+    record = next(iter(batches[0]))
+    assert abs(record.written - datetime.now(UTC)) < timedelta(minutes=1)
+    assert record.topic == topic.name
+
+
+def test_groups_are_independent_and_remember(settings, topic):
+    produce(settings, topic, 30)
+    for group in ("a", "b"):
+        with Consumer(topic, settings, group=f"{topic.name}.{group}") as consumer:
+            assert numbers(consumer) == list(range(30))
+    produce(settings, topic, 10, first=30)
+    with Consumer(topic, settings, group=f"{topic.name}.a") as consumer:
+        assert numbers(consumer) == list(range(30, 40))
+
+
+def crash_in_the_body(consumer, after):
+    """Process `after` records, then fail while the next one is being processed; leave without a goodbye."""
+    seen = []
+    for record in consumer.records(idle="1 second"):
+        if len(seen) == after:
+            break
+        seen.append(record.event.number)
+    return seen
+
+
+def test_at_least_once_repeats_what_was_not_finished(settings, topic):
+    produce(settings, topic, 30)
+    group = topic.name
+    with Consumer(topic, settings, group=group) as consumer:
+        first = crash_in_the_body(consumer, 12)
+    with Consumer(topic, settings, group=group) as consumer:
+        second = numbers(consumer)
+    assert sorted(first + second) == list(range(30))
+
+
+def test_at_most_once_commits_before_processing(settings, topic):
+    produce(settings, topic, 30)
+    group = topic.name
+    with Consumer(topic, settings, group=group, delivery="at-most-once") as consumer:
+        first = crash_in_the_body(consumer, 12)
+    with Consumer(topic, settings, group=group, delivery="at-most-once") as consumer:
+        second = numbers(consumer)
+    assert not set(first) & set(second)
+    assert len(first + second) < 30
+
+
+def test_exactly_once_is_asked_for_by_name(settings, topic):
+    with pytest.raises(ConfigurationError, match="ExactlyOnce"):
+        Consumer(topic, settings, delivery="exactly-once")
+
+
+def test_read_process_write_in_one_transaction(settings, topic, unique):
+    doubled = Topic(unique + ".doubled", Step, key="key", partitions=2)
+    apply([doubled], Broker(settings))
+    produce(settings, topic, 100)
+    group = topic.name
+
+    def work(fail_at):
+        with ExactlyOnce(topic, settings, group=group, member="w") as worker:
+            for transaction in worker.transactions(20, "100 ms", idle="1 second"):
+                for record in transaction:
+                    step = record.event
+                    transaction.send(doubled, Step(step.key, step.number * 2, id=step.id))
+                    if step.number == fail_at:
+                        raise RuntimeError("planted")
+
+    with pytest.raises(RuntimeError, match="planted"):
+        work(fail_at=55)
+    with Consumer(doubled, settings) as consumer:
+        partly = numbers(consumer)
+    assert 110 not in partly, "the failed transaction is not seen"
+    assert len(partly) < 100
+    work(fail_at=None)
+    with Consumer(doubled, settings) as consumer:
+        assert numbers(consumer) == [number * 2 for number in range(100)]
+    assert sum(lag.events for lag in Groups(settings).lag(group)) == 0
+
+
+def test_a_transaction_left_by_break_is_read_again(settings, topic):
+    produce(settings, topic, 10)
+    with ExactlyOnce(topic, settings, group=topic.name) as worker:
+        for transaction in worker.transactions(100, "300 ms", idle="1 second"):
+            assert len(transaction) > 0
+            break
+        repeated = worker.transactions(100, "300 ms", idle="1 second")
+        again = [event.number for transaction in repeated for event in transaction.events]
+    assert sorted(again) == list(range(10))
+
+
+def test_a_rebalance_shares_the_partitions(settings, topic):
+    told = []
+    with Consumer(topic, settings, group=topic.name, on_rebalance=told.append, kafka=QUICK) as one:
+        produce(settings, topic, 10)
+        assert numbers(one) == list(range(10))
+        assert one.assignment == [0, 1]
+        with Consumer(topic, settings, group=topic.name, kafka=QUICK) as two:
+            for _ in range(40):
+                next(one.records(idle="200 ms"), None)
+                next(two.records(idle="200 ms"), None)
+                if len(one.assignment) == len(two.assignment) == 1:
+                    break
+            assert sorted(one.assignment + two.assignment) == [0, 1]
+            members = Groups(settings).describe(topic.name).members
+            assert len(members) == 2
+    assert [event.kind for event in told][:2] == ["assigned", "revoked"]
+
+
+def test_a_static_member_comes_back_without_a_rebalance(settings, topic):
+    produce(settings, topic, 10)
+    group = topic.name
+    with Consumer(topic, settings, group=group, member="other", kafka=QUICK) as other:
+        numbers(other)
+        before = other.rebalances
+        with Consumer(topic, settings, group=group, member="other2", kafka=QUICK) as second:
+            list(second.records(idle="1 second"))
+    found = Groups(settings).describe(group)
+    assert {member.static_id for member in found.members} == {"other", "other2"}, "a static member stays"
+    assert before == 1
+
+
+def test_lag_in_events_and_seconds(settings, topic):
+    produce(settings, topic, 20)
+    group = topic.name
+    with Consumer(topic, settings, group=group) as consumer:
+        numbers(consumer)
+    assert sum(lag.events for lag in Groups(settings).lag(group)) == 0
+    produce(settings, topic, 7, first=20)
+    later = datetime.now(UTC) + timedelta(seconds=60)
+    lags = Groups(settings).lag(group, now=later)
+    assert sum(lag.events for lag in lags) == 7
+    assert 55 < max(lag.seconds for lag in lags) < 80
+
+
+def test_reset_is_shown_first_then_done(settings, topic):
+    produce(settings, topic, 20)
+    group, groups = topic.name, Groups(settings)
+    with Consumer(topic, settings, group=group) as consumer:
+        numbers(consumer)
+        with pytest.raises(GroupError, match="1 members"):
+            groups.reset(group, topic.name, from_beginning())
+    moves = groups.reset(group, topic.name, from_beginning())
+    assert sum(move.before for move in moves) == 20
+    assert [move.after for move in moves] == [0, 0]
+    assert sum(lag.events for lag in groups.lag(group)) == 0, "a dry run changes nothing"
+    groups.reset(group, topic.name, from_beginning(), dry_run=False)
+    assert sum(lag.events for lag in groups.lag(group)) == 20
+    groups.reset(group, topic.name, from_offsets({0: 1}), dry_run=False)
+    assert group in [state.group for state in groups.all()]
+    with pytest.raises(GroupError, match="does not exist"):
+        groups.describe(group + ".none")
+
+
+def test_a_position_that_retention_has_passed_is_an_error_not_a_jump(settings, topic):
+    produce(settings, topic, 20)
+    group = topic.name
+    with Consumer(topic, settings, group=group) as consumer:
+        crash_in_the_body(consumer, 1)
+    broker = Broker(settings)
+    places = [
+        TopicPartition(topic.name, number, high) for number, (_, high) in broker.offsets(topic.name).items()
+    ]
+    for future in broker.admin.delete_records(places).values():
+        future.result(10)
+    with Consumer(topic, settings, group=group) as consumer, pytest.raises(LogError, match="no longer is"):
+        numbers(consumer)
+
+
+def test_what_can_not_be_decoded_is_a_dead_letter_and_can_be_sent_again(settings, topic):
+    produce(settings, topic, 5)
+    with Producer(settings) as producer:
+        for value in (b"{broken", b'{"id":"x"}', None):
+            producer.send_bytes(topic.name, b"k0", value, [("trace", b"t1")])
+    produce(settings, topic, 5, first=5)
+    with Consumer(topic, settings, group=topic.name) as consumer:
+        assert numbers(consumer) == list(range(10))
+    assert sum(lag.events for lag in Groups(settings).lag(topic.name)) == 0
+
+    letters = read_dead(settings, topic)
+    assert [letter.value for letter in letters] == [b"{broken", b'{"id":"x"}', None]
+    assert {letter.topic for letter in letters} == {topic.name}
+    assert len({(letter.partition, letter.offset) for letter in letters}) == 3
+    assert "missing required field" in letters[1].error
+    assert letters[0].headers == (("trace", b"t1"),)
+
+    def readable(value):
+        if value != b'{"id":"x"}':
+            topic.codec.decode(value)
+
+    done = replay_dead(topic.name, settings, readable=readable)
+    assert (done.sent, done.still_dead) == (1, 2)
+    assert [letter.value for letter in read_dead(settings, topic)][3:] == [b"{broken", None]
+    done = replay_dead(topic.name, settings, readable=readable)
+    assert (done.sent, done.still_dead) == (0, 2), "a letter is sent again once"
+
+
+def read_dead(settings, topic):
+    raw = Topic(topic.name + DEAD_LETTERS, Step)
+    with Consumer(raw, settings) as consumer:
+        polls = consumer._polls(100, "100 ms", "1 second")
+        return [DeadLetter.from_message(message) for messages in polls for message in messages]
+
+
+def test_replay_of_a_topic_without_dead_letters_does_nothing(settings, topic):
+    assert replay_dead(topic.name, settings).sent == 0
+
+
+def test_a_topic_that_does_not_exist_is_told(settings, unique):
+    with pytest.raises(TopicError, match="does not exist"):
+        Consumer(Topic(unique, Step), settings)
+
+
+def test_a_group_in_threads_reads_each_event_once(settings, topic):
+    produce(settings, topic, 2000)
+    seen = []
+
+    def member():
+        with Consumer(topic, settings, group=topic.name, kafka=QUICK) as consumer:
+            for batch in consumer.batches(100, "100 ms", idle="3 seconds"):
+                seen.extend(event.number for event in batch.events)
+
+    members = [Thread(target=member) for _ in range(3)]
+    for thread in members:
+        thread.start()
+    for thread in members:
+        thread.join()
+    assert Counter(seen) == Counter(range(2000))

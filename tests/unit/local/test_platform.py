@@ -1,0 +1,45 @@
+from pathlib import Path
+
+import pytest
+
+from penstock import local
+from penstock.errors import SettingsError
+from penstock.local import Platform
+
+
+def test_a_folder_of_somebody_else_is_refused_and_untouched(tmp_path: Path) -> None:
+    (tmp_path / "kafka").mkdir()
+    (tmp_path / "thesis.txt").write_text("precious")
+    for fresh in (True, False):
+        with pytest.raises(SettingsError, match="is not empty and was not made by penstock"):
+            Platform(tmp_path).up(fresh=fresh)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kafka", "thesis.txt"]
+
+
+def test_a_file_in_the_folders_place_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SettingsError, match="was not made by penstock"):
+        Platform(tmp_path / "file").up()
+
+
+def test_down_and_status_of_a_folder_that_never_was(tmp_path: Path) -> None:
+    platform = Platform(tmp_path / "none")
+    platform.down()
+    assert [one.state for one in platform.status()] == ["stopped", "stopped"]
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("services", [(), ("kafka", "oracle")])
+def test_unknown_services_are_refused(tmp_path: Path, services: tuple[str, ...]) -> None:
+    with pytest.raises(SettingsError, match="known are kafka, postgres"):
+        Platform(tmp_path, services=services)
+
+
+def test_a_record_of_a_dead_process_is_a_crash(tmp_path: Path) -> None:
+    (tmp_path / "kafka").mkdir()
+    (tmp_path / "kafka" / "process.json").write_text('{"pid": 1, "create_time": 1, "command": ["x"]}')
+    assert Platform(tmp_path).status()[0].state == "crashed"
+
+
+def test_the_public_names_are_those_that_are_listed() -> None:
+    assert all(hasattr(local, name) for name in local.__all__)

@@ -1,0 +1,63 @@
+"""What the checker allows must stay valid: random JSON Schemas, changes and documents."""
+
+import json
+
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from json_changes import documents, documents_for, pairs
+from jsonschema import Draft7Validator, Draft202012Validator
+
+from penstock.schemas.compatibility import InvalidSchemaError, SchemaKind, parse, read_problems
+
+STEADY = settings(
+    max_examples=400,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
+)
+
+
+def parsed(schema):
+    try:
+        return parse(SchemaKind.JSON, json.dumps(schema))
+    except InvalidSchemaError:
+        return None
+
+
+def valid(validator, document):
+    try:
+        return validator.is_valid(document)
+    except RecursionError:
+        # A schema that refers to itself without going inside means nothing; no document can judge it.
+        return None
+
+
+@STEADY
+@given(pairs(), st.data())
+def test_whatever_the_writer_allows_the_reader_allows(pair, data):
+    writer, reader = pair
+    mine, theirs = parsed(reader), parsed(writer)
+    assume(mine and theirs)
+    if read_problems(mine, theirs):
+        return
+    # Nobody says which draft an undeclared schema is of, so both must agree with the checker.
+    drafts = (
+        [Draft202012Validator]
+        if "$schema" in writer or "$schema" in reader
+        else [Draft7Validator, Draft202012Validator]
+    )
+    source = st.one_of(documents_for(writer, writer), documents_for(reader, reader), documents())
+    for document in data.draw(st.lists(source, min_size=8, max_size=8)):
+        for draft in drafts:
+            if valid(draft(writer), document):
+                assert valid(draft(reader), document) is not False, document
+
+
+@STEADY
+@given(pairs())
+def test_every_schema_is_contained_in_itself(pair):
+    schema = parsed(pair[0])
+    assume(schema)
+    titled = parsed({**pair[0], "title": "Same"})
+    assert read_problems(schema, schema) == []
+    assert {problem.rule for problem in read_problems(titled, schema)} <= {"not-provable"}

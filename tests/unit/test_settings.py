@@ -1,0 +1,81 @@
+"""Settings from files, variables and local services, and secrets that stay secret."""
+
+import json
+
+import pytest
+
+from penstock.errors import SettingsError
+from penstock.settings import Secret, Settings
+
+CANARY = "canary-7f3a9"
+
+
+def load(folder, text="", **environ):
+    if text:
+        (folder / "penstock.toml").write_text(text)
+    return Settings.load(folder, environ)
+
+
+def test_the_file_wins_over_local_services_and_variables_over_the_file(tmp_path):
+    local = {
+        "kafka": {"bootstrap.servers": "local:1", "client.id": "local"},
+        "postgres": "postgresql://p@l/d",
+    }
+    (tmp_path / ".penstock").mkdir()
+    (tmp_path / ".penstock" / "endpoints.json").write_text(json.dumps(local))
+    assert load(tmp_path).kafka["bootstrap.servers"] == "local:1"
+    text = '[kafka]\nbootstrap.servers = "file:1"\nlinger.ms = 7\nenable.idempotence = true'
+    found = load(tmp_path, text, PENSTOCK_KAFKA_CLIENT_ID="variable")
+    assert found.client() == {
+        "bootstrap.servers": "file:1",
+        "client.id": "variable",
+        "linger.ms": "7",
+        "enable.idempotence": "true",
+    }
+    assert isinstance(found.postgres, Secret)
+
+
+def test_modules_and_data(tmp_path):
+    found = load(tmp_path, 'modules = ["shop.topics"]\ndata = "elsewhere"')
+    assert (found.modules, found.data) == (("shop.topics",), tmp_path / "elsewhere")
+    assert load(tmp_path, PENSTOCK_MODULES="a,b", PENSTOCK_DATA="d").modules == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("kafka = [", "not valid TOML"),
+        ("colour = 1", "unknown setting 'colour'"),
+        (f'[kafka]\nsasl.password = "{CANARY}"', "in the clear"),
+        ('[kafka]\nsasl.password = { env = "NOT_SET" }', "NOT_SET, which is not set"),
+        ('[kafka]\nsasl.password = { file = "/no/such/file" }', "can't be read"),
+        ("[kafka]\nclient.id = [1]", "is a list"),
+    ],
+)
+def test_what_is_wrong_is_told_without_the_secret(tmp_path, text, says):
+    with pytest.raises(SettingsError, match=says) as caught:
+        load(tmp_path, text)
+    assert CANARY not in str(caught.value)
+
+
+def test_secrets_are_referred_to_and_never_shown(tmp_path):
+    (tmp_path / "password").write_text(CANARY + "\n")
+    text = f'[kafka]\nbootstrap.servers = "b:1"\nsasl.password = {{ file = "{tmp_path}/password" }}'
+    by_file = load(tmp_path, text)
+    by_variable = load(
+        tmp_path, '[kafka]\nsasl.password = { env = "P" }\nbootstrap.servers = "b:1"', P=CANARY
+    )
+    direct = Settings(
+        kafka={"ssl.key.password": CANARY, "bootstrap.servers": "b:1"},
+        postgres=f"postgresql://u:{CANARY}@h/d",
+    )
+    for found in (by_file, by_variable, direct):
+        assert CANARY in found.client().values()
+        assert CANARY not in repr(found)
+        assert CANARY not in str(found)
+        assert CANARY not in f"{found.kafka} {found.postgres}"
+
+
+def test_no_broker_is_told_with_what_to_do(tmp_path):
+    with pytest.raises(SettingsError, match="penstock up"):
+        load(tmp_path).client()
