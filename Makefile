@@ -36,8 +36,8 @@ chaos: setup ## Crash tests of flows
 
 lock: setup ## Pin every package again, from pyproject.toml
 	printf 'setuptools>=77\n' | $(COMPILE) --upgrade --no-annotate - --output-file requirements/build.txt
-	$(COMPILE) --upgrade pyproject.toml --extra local --output-file requirements/runtime.txt
 	$(COMPILE) --upgrade pyproject.toml --extra local --group dev --output-file requirements/dev.txt
+	$(COMPILE) --upgrade pyproject.toml --extra local --constraint requirements/dev.txt --output-file requirements/runtime.txt
 
 clean: ## Stop the services and remove all that was made here; the jar cache of the user stays
 	@if [ -x $(BIN)/penstock ] && [ -d .penstock ]; then $(BIN)/penstock down; fi

@@ -5,9 +5,9 @@ import sys
 
 import psutil
 
-from bench import log
+from bench import log, queues
 
-BENCHMARKS = {"log": log.main}
+BENCHMARKS = {"log": log.main, "queues": queues.main}
 
 
 def main() -> None:

@@ -15,6 +15,7 @@ import confluent_kafka
 from penstock.apps.tour.payments import make_payments, payments
 from penstock.local import running
 from penstock.log import Broker, Consumer, Producer, Topic, apply
+from penstock.registry import Registry
 from penstock.settings import Settings
 
 EVENTS = 200_000
@@ -28,14 +29,16 @@ def main() -> None:
     print("|---|---|---:|---:|---:|")
     with running(services=("kafka",)) as settings:
         events = list(make_payments(EVENTS))
-        for format in ("json", "avro"):
-            topic = replace(payments, name=f"bench.{format}", format=format, partitions=4)
-            _compare(settings, topic, events)
+        with Registry(settings) as registry:
+            for format in ("json", "json-schema", "avro"):
+                topic = replace(payments, name=f"bench.{format}", format=format, partitions=4)
+                _compare(settings, topic, events, registry)
     print(f"\n`penstock up` to the first acknowledged event: {up_to_first_event():.1f} s")
 
 
-def _compare(settings: Settings, topic: Topic, events: list) -> None:
-    messages = [(topic.key_of(event), topic.codec.encode(event)) for event in events]
+def _compare(settings: Settings, topic: Topic, events: list, registry: Registry) -> None:
+    codec = topic.codec(registry)
+    messages = [(topic.key_of(event), codec.encode(event)) for event in events]
     gc.freeze()  # the inputs are no part of either side's work
     rounds: dict[str, list[float]] = {}
     for number in range(ROUNDS):
@@ -45,9 +48,9 @@ def _compare(settings: Settings, topic: Topic, events: list) -> None:
         typed, plain = replace(topic, name=f"{name}.typed"), f"{name}.plain"
         for label, work in (
             ("plain produce", lambda plain=plain: plain_produce(settings, plain, messages)),
-            ("typed produce", lambda typed=typed: typed_produce(settings, typed, events)),
+            ("typed produce", lambda typed=typed: typed_produce(settings, typed, events, registry)),
             ("plain consume", lambda plain=plain: plain_consume(settings, plain)),
-            ("typed consume", lambda typed=typed: typed_consume(settings, typed)),
+            ("typed consume", lambda typed=typed: typed_consume(settings, typed, registry)),
         ):
             rounds.setdefault(label, []).append(_rate(work))
     for work in ("produce", "consume"):
@@ -86,9 +89,9 @@ def plain_produce(settings: Settings, topic: str, messages: list[tuple[bytes, by
     return time.perf_counter() - began
 
 
-def typed_produce(settings: Settings, topic: Topic, events: list) -> float:
+def typed_produce(settings: Settings, topic: Topic, events: list, registry: Registry) -> float:
     began = time.perf_counter()
-    with Producer(settings) as producer:
+    with Producer(settings, schemas=registry) as producer:
         for event in events:
             producer.send(topic, event)
     return time.perf_counter() - began
@@ -116,8 +119,8 @@ def plain_consume(settings: Settings, topic: str) -> float:
     return elapsed
 
 
-def typed_consume(settings: Settings, topic: Topic) -> float:
-    with Consumer(topic, settings) as consumer:
+def typed_consume(settings: Settings, topic: Topic, registry: Registry) -> float:
+    with Consumer(topic, settings, schemas=registry) as consumer:
         began = time.perf_counter()
         count = 0
         for batch in consumer.batches(SIZE):

@@ -5,16 +5,21 @@ PenstockError
 │   ├── ServiceError           a local service did not start or did not answer
 │   ├── LogError               the broker refused or did not answer
 │   ├── DeliveryError          events were handed over but not acknowledged
+│   ├── LeaseError             a queue's event was decided on after its lease was over
 │   └── BufferFullError        the producer's buffer is full and the policy says raise
 ├── ConfigurationError         fix the settings, the machine or the declaration
 │   ├── SettingsError          penstock.toml or a PENSTOCK_* variable
 │   ├── SetupError             Java, jars or a program is missing or wrong
 │   ├── EventTypeError         an event class that can't be described
 │   ├── TopicError             a topic that can't be as declared
+│   ├── InvalidSchemaError     a text that is not a schema
+│   ├── IncompatibleSchemaError  a schema that may not follow the earlier ones
+│   ├── UnknownSubjectError    a subject, version or setting that the registry does not have
 │   └── GroupError             a group that can't be changed as asked
 ├── DataError                  fix the data
 │   ├── EventError             a value that does not fit its event class
-│   └── DecodeError            bytes that are not the event they should be
+│   ├── DecodeError            bytes that are not the event they should be
+│   └── UnknownSchemaError     an id that the registry does not know
 └── InternalError              give up, and report it: Penstock broke a promise of its own
 """
 
@@ -59,6 +64,10 @@ class DeliveryError(TryAgainError):
         self.failures = failures
 
 
+class LeaseError(TryAgainError):
+    id = "try-again.lease"
+
+
 class BufferFullError(TryAgainError):
     id = "try-again.buffer-full"
 
@@ -84,6 +93,36 @@ class TopicError(ConfigurationError):
     id = "configuration.topic"
 
 
+class InvalidSchemaError(ConfigurationError):
+    """A text that is not a schema of its kind; `where` is the place in it, as a path."""
+
+    id = "configuration.invalid-schema"
+
+    def __init__(self, message: str, *, where: str = "", hint: str | None = None) -> None:
+        super().__init__(f"{where}: {message}" if where else message, hint=hint)
+        self.where = where
+
+
+class IncompatibleSchemaError(ConfigurationError):
+    """A registration that was refused; `problems` name the fields and the rules they break."""
+
+    id = "configuration.incompatible-schema"
+
+    def __init__(self, message: str, *, problems: tuple[object, ...] = (), hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.problems = problems
+
+
+class UnknownSubjectError(ConfigurationError):
+    """Something the registry does not have; `code` is the number Confluent's registry gives it."""
+
+    id = "configuration.unknown-subject"
+
+    def __init__(self, message: str, *, code: int, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.code = code
+
+
 class GroupError(ConfigurationError):
     id = "configuration.group"
 
@@ -106,6 +145,10 @@ class EventError(DataError):
 
 class DecodeError(DataError):
     id = "data.decode"
+
+
+class UnknownSchemaError(DataError):
+    id = "data.unknown-schema"
 
 
 class InternalError(PenstockError):

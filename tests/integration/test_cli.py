@@ -81,10 +81,11 @@ def test_tail_decodes_groups_report_and_dead_letters_come_back(penstock, shop, s
 
     from penstock.cli.modules import declared_topics
     from penstock.log import Consumer, Producer
+    from penstock.registry import Registry
 
     penstock("topics", "apply")
     orders = declared_topics((str(tmp_path / "shop.py"),))[1]
-    with Producer(settings) as producer:
+    with Registry(settings) as registry, Producer(settings, schemas=registry) as producer:
         for number in range(5):
             producer.send(orders, orders.event(customer=f"c{number}", at=datetime(2026, 1, 1, tzinfo=UTC)))
         producer.send_bytes(orders.name, b"c0", b"broken")
@@ -97,7 +98,10 @@ def test_tail_decodes_groups_report_and_dead_letters_come_back(penstock, shop, s
     ]
     assert [line["value"] for line in lines if "error" in line] == ["broken"]
 
-    with Consumer(orders, settings, group=unique) as consumer:
+    with (
+        Registry(settings) as registry,
+        Consumer(orders, settings, group=unique, schemas=registry) as consumer,
+    ):
         assert len(list(consumer.records(idle="1 second"))) == 5
     assert unique in penstock("groups", "list")
     assert json.loads(penstock("groups", "describe", unique, "--json"))["state"] == "empty"
@@ -152,3 +156,26 @@ def test_help_has_an_example(penstock, words):
 def test_no_modules_is_told(penstock):
     assert "penstock.toml" in penstock("topics", "plan", code=78)
     assert "no file" in penstock("topics", "plan", "nothing.py", code=78)
+
+
+def test_schemas_from_register_to_diff(penstock, tmp_path, unique):
+    def write(name, *fields):
+        schema = {"type": "record", "name": "Order", "fields": list(fields)}
+        (tmp_path / name).write_text(json.dumps(schema))
+
+    sku = {"name": "sku", "type": "string"}
+    write("one.avsc", sku)
+    write("two.avsc", sku, {"name": "price", "type": "double", "default": 0})
+    write("three.avsc", sku, {"name": "size", "type": "double"})
+    assert json.loads(penstock("schemas", "register", unique, "one.avsc", "--json"))["version"] == 1
+    assert "compatible" in penstock("schemas", "check", unique, "two.avsc")
+    assert "version 2" in penstock("schemas", "register", unique, "two.avsc")
+    refused = penstock("schemas", "check", unique, "three.avsc", code=78)
+    assert "Order.size" in refused
+    assert "reader-field-missing-default" in refused
+    assert "Order.size" in penstock("schemas", "register", unique, "three.avsc", code=78)
+    assert '+      "name": "price"' in penstock("schemas", "diff", unique, "1", "2")
+    assert '"sku"' in penstock("schemas", "show", unique, "1")
+    assert unique in [row["subject"] for row in json.loads(penstock("schemas", "list", "--json"))]
+    assert "not found" in penstock("schemas", "show", "nobody", code=78)
+    assert "not a schema's file" in penstock("schemas", "check", unique, "one.txt", code=78)

@@ -277,7 +277,7 @@ def test_what_can_not_be_decoded_is_a_dead_letter_and_can_be_sent_again(settings
 
     def readable(value):
         if value != b'{"id":"x"}':
-            topic.codec.decode(value)
+            topic.codec().decode(value)
 
     done = replay_dead(topic.name, settings, readable=readable)
     assert (done.sent, done.still_dead) == (1, 2)

@@ -45,7 +45,7 @@ def guarded(settings):
 
 def send(settings):
     with Producer(settings) as producer:
-        producer.send_bytes(topic.name, b"k", topic.codec.encode(Note(datetime(2026, 1, 1, tzinfo=UTC))))
+        producer.send_bytes(topic.name, b"k", topic.codec().encode(Note(datetime(2026, 1, 1, tzinfo=UTC))))
 
 
 @pytest.mark.parametrize(

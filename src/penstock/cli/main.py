@@ -6,7 +6,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from penstock.cli import demo, groups, local, topics
+from penstock.cli import demo, groups, local, registry, schemas, topics
 from penstock.errors import PenstockError
 
 app = typer.Typer(
@@ -18,8 +18,10 @@ app = typer.Typer(
 )
 local.register(app)
 demo.register(app)
+registry.register(app)
 app.add_typer(topics.app, name="topics")
 app.add_typer(groups.app, name="groups")
+app.add_typer(schemas.app, name="schemas")
 
 
 def run() -> None:

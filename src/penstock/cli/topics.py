@@ -1,6 +1,8 @@
 """penstock topics: what is declared, what is there, and what is in it."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -9,8 +11,10 @@ from rich.progress import Progress
 
 from penstock.cli.modules import declared_topic, declared_topics
 from penstock.cli.output import Json, console, show
-from penstock.log import Broker, Change, apply, plan, replay_dead
+from penstock.log import Broker, Change, Topic, apply, plan, replay_dead
 from penstock.log.tail import tail as follow
+from penstock.registry import Registry
+from penstock.schemas import Codec
 from penstock.settings import Settings
 
 app = typer.Typer(help="Declare, apply and look into topics.", no_args_is_help=True)
@@ -22,6 +26,18 @@ Module = Annotated[list[str] | None, typer.Option("--module", "-m", help="Where 
 
 def _modules(settings: Settings, given: list[str] | None) -> tuple[str, ...]:
     return tuple(given) if given else settings.modules
+
+
+@contextmanager
+def _codec(topic: Topic[Any] | None, settings: Settings) -> Iterator[Codec[Any] | None]:
+    """The codec of a topic if it is declared, with the registry where its messages name their schema."""
+    if topic is None:
+        yield None
+    elif topic.format == "json":
+        yield topic.codec()
+    else:
+        with Registry(settings) as registry:
+            yield topic.codec(registry)
 
 
 @app.command("plan")
@@ -115,8 +131,9 @@ def tail(
     """
     settings = Settings.load()
     topic = declared_topic(name, _modules(settings, module))
-    for line in follow(name, settings, topic=topic, since=since, beginning=beginning, limit=limit):
-        typer.echo(json.dumps(line, ensure_ascii=False))
+    with _codec(topic, settings) as codec:
+        for line in follow(name, settings, codec=codec, since=since, beginning=beginning, limit=limit):
+            typer.echo(json.dumps(line, ensure_ascii=False))
 
 
 @app.command("replay-dead")
@@ -127,12 +144,15 @@ def replay_dead_(name: str, module: Module = None, as_json: Json = False) -> Non
     """
     settings = Settings.load()
     topic = declared_topic(name, _modules(settings, module))
-    with Progress(console=console, transient=True, disable=as_json) as progress:
+    with (
+        _codec(topic, settings) as codec,
+        Progress(console=console, transient=True, disable=as_json) as progress,
+    ):
         bar = progress.add_task(f"replaying {name}", total=None)
         done = replay_dead(
             name,
             settings,
-            readable=topic.codec.decode if topic else None,
+            readable=codec.decode if codec else None,
             progress=lambda now, total: progress.update(bar, completed=now, total=total),
         )
     if as_json:

@@ -43,6 +43,9 @@ _SETTINGS = {
     "group.share.min.session.timeout.ms": "1000",
     "group.share.min.heartbeat.interval.ms": "500",
     "group.share.min.record.lock.duration.ms": "1000",
+    "group.share.heartbeat.interval.ms": "500",
+    "group.share.session.timeout.ms": "10000",
+    "group.share.assignment.interval.ms": "0",
     "log.cleaner.dedupe.buffer.size": "33554432",
 }
 

@@ -1,12 +1,14 @@
-"""Where events live: topics, producers, consumers, groups and dead letters."""
+"""Where events live: topics, producers, consumers, groups, queues and dead letters."""
 
 from penstock.log.broker import Broker, TopicState
 from penstock.log.consumer import Consumer, Rebalance
 from penstock.log.dead_letters import DeadLetter, DeadLetters
 from penstock.log.groups import Groups, GroupState, Lag, Member, Move
+from penstock.log.lease import Lease
 from penstock.log.plan import Change, apply, plan
 from penstock.log.positions import Position, from_beginning, from_end, from_offsets, from_time
 from penstock.log.producer import Failure, Producer
+from penstock.log.queue import Queue
 from penstock.log.records import Batch, Record
 from penstock.log.replay import Replayed, replay_dead
 from penstock.log.topic import Table, Topic
@@ -24,10 +26,12 @@ __all__ = [
     "GroupState",
     "Groups",
     "Lag",
+    "Lease",
     "Member",
     "Move",
     "Position",
     "Producer",
+    "Queue",
     "Rebalance",
     "Record",
     "Replayed",

@@ -84,6 +84,11 @@ class Broker:
             )
         return {number: (first[number], last[number]) for number in sorted(first)}
 
+    def end(self, name: str, partition: int) -> int:
+        """Return the offset that the next event of a partition gets."""
+        with asking(f"read the end of {name!r}", self._ear):
+            return self._list_offsets([TopicPartition(name, partition)], OffsetSpec.latest())[partition]
+
     def _list_offsets(self, partitions: list[TopicPartition], spec: OffsetSpec) -> dict[int, int]:
         asked = self.admin.list_offsets(dict.fromkeys(partitions, spec))
         return {place.partition: self._wait(future).offset for place, future in asked.items()}
@@ -107,17 +112,33 @@ class Broker:
             self._wait(self.admin.create_partitions([NewPartitions(name, partitions)])[name])
 
     def configure(self, name: str, changes: Mapping[str, str]) -> None:
-        entries = [
-            ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
-            for key, value in changes.items()
-        ]
-        resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=entries)
-        with asking(f"configure {name!r}", self._ear):
-            self._wait(self.admin.incremental_alter_configs([resource])[resource])
+        self._configure(ResourceType.TOPIC, name, changes)
+
+    def group_config(self, group: str) -> dict[str, str]:
+        """Return the settings of a group, the broker's defaults included; the group need not exist."""
+        return self._described(ResourceType.GROUP, group)
+
+    def own_config(self) -> dict[str, str]:
+        """Return the settings of one of the cluster's brokers."""
+        with asking("list brokers", self._ear):
+            number = min(self.admin.list_topics(timeout=TIMEOUT).brokers)
+        return self._described(ResourceType.BROKER, str(number))
+
+    def configure_group(self, group: str, changes: Mapping[str, str]) -> None:
+        self._configure(ResourceType.GROUP, group, changes)
 
     def delete(self, name: str) -> None:
         with asking(f"delete topic {name!r}", self._ear):
             self._wait(self.admin.delete_topics([name])[name])
+
+    def _configure(self, kind: ResourceType, name: str, changes: Mapping[str, str]) -> None:
+        entries = [
+            ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
+            for key, value in changes.items()
+        ]
+        resource = ConfigResource(kind, name, incremental_configs=entries)
+        with asking(f"configure {name!r}", self._ear):
+            self._wait(self.admin.incremental_alter_configs([resource])[resource])
 
     def _configs(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
@@ -132,6 +153,12 @@ class Broker:
             name: {entry.name: entry.value for entry in answer.values() if entry.source in _OWN_SOURCES}
             for name, answer in answers.items()
         }
+
+    def _described(self, kind: ResourceType, name: str) -> dict[str, str]:
+        resource = ConfigResource(kind, name)
+        with asking(f"read the settings of {kind.name.lower()} {name!r}", self._ear):
+            answer = self._wait(self.admin.describe_configs([resource])[resource])
+        return {entry.name: entry.value for entry in answer.values()}
 
     @staticmethod
     def _wait(future: "Future[Any]") -> Any:

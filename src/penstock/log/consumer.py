@@ -18,6 +18,7 @@ from penstock.log.dead_letters import DeadLetters, dead_letter
 from penstock.log.positions import Position, from_beginning
 from penstock.log.records import Batch, Record
 from penstock.log.topic import Table, Topic, check_name
+from penstock.schemas import SchemaDirectory
 from penstock.settings import Settings
 
 E = TypeVar("E", bound=Event)
@@ -44,7 +45,8 @@ class Consumer(Generic[E]):
     Members of one `group` share the partitions; without a group all partitions are read and nothing is
     committed. `start` counts where the group has no position yet. `delivery` "at-least-once" commits after
     the loop's body has run, "at-most-once" before. `member` makes the membership static: a restart under the
-    same name gets its partitions back without a rebalance. Any other Kafka setting goes into `kafka`.
+    same name gets its partitions back without a rebalance. `schemas` is the registry, for topics whose
+    messages name their schema. Any other Kafka setting goes into `kafka`.
     What can't be decoded goes to `<topic>.dead-letters` before the position moves past it.
     """
 
@@ -59,6 +61,7 @@ class Consumer(Generic[E]):
         member: str | None = None,
         commit_every: str | timedelta = "1 second",
         on_rebalance: Callable[[Rebalance], None] | None = None,
+        schemas: SchemaDirectory | None = None,
         kafka: dict[str, Any] | None = None,
     ) -> None:
         if delivery not in ("at-least-once", "at-most-once"):
@@ -69,6 +72,7 @@ class Consumer(Generic[E]):
         self.topic = topic
         self.group = check_name(group) if group is not None else None
         self.rebalances = 0
+        self._codec = topic.codec(schemas)
         self._start = start or from_beginning()
         self._delivery = delivery
         self._commit_every = duration(commit_every).total_seconds()
@@ -242,7 +246,7 @@ class Consumer(Generic[E]):
         raise explain(f"read topic {self.topic.name!r}", error)
 
     def _decode(self, messages: list[Any]) -> Batch[E]:
-        events, failures = self.topic.codec.decode_all([message.value() for message in messages])
+        events, failures = self._codec.decode_all([message.value() for message in messages])
         if not failures:
             return Batch(events, messages, 0)
         dead = {place for place in failures if not self._is_tombstone(messages[place])}

@@ -1,10 +1,10 @@
-"""Dead letters: what can't be read is kept beside its topic with its cause, and can be sent again."""
+"""Dead letters: what can't be read or worked on is kept beside its topic, and can be sent again."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from penstock.errors import DecodeError
+from penstock.errors import DataError
 from penstock.log.broker import Broker
 from penstock.log.producer import Headers, Producer
 from penstock.log.topic import DEAD_LETTERS
@@ -15,7 +15,10 @@ _PREFIX = "penstock.dead."
 
 @dataclass(frozen=True)
 class DeadLetter:
-    """A message that could not be read: its bytes, where it stood and why it failed."""
+    """A message that could not be read or worked on: its bytes, where it stood and why it failed.
+
+    `deliveries` says how often a queue had handed it out; it is None for what a queue had no part in.
+    """
 
     topic: str
     partition: int
@@ -25,6 +28,7 @@ class DeadLetter:
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes], ...] = ()
+    deliveries: int | None = None
 
     def to_headers(self) -> Headers:
         """Return the original headers followed by our own."""
@@ -35,6 +39,8 @@ class DeadLetter:
             "error": self.error,
             "at": self.at.isoformat(),
         }
+        if self.deliveries is not None:
+            own["deliveries"] = str(self.deliveries)
         return [*self.headers, *((_PREFIX + name, text.encode()) for name, text in own.items())]
 
     @classmethod
@@ -53,20 +59,24 @@ class DeadLetter:
             key=message.key(),
             value=message.value(),
             headers=tuple(header for header in headers if not header[0].startswith(_PREFIX)),
+            deliveries=int(own["deliveries"]) if "deliveries" in own else None,
         )
 
 
-def dead_letter(message: Any, error: DecodeError, at: datetime) -> DeadLetter:
+def dead_letter(
+    message: Any, error: DataError | str, at: datetime, deliveries: int | None = None
+) -> DeadLetter:
     """Return the dead letter of a consumed message."""
     return DeadLetter(
         message.topic(),
         message.partition(),
         message.offset(),
-        error.message,
+        error if isinstance(error, str) else error.message,
         at,
         message.key(),
         message.value(),
         tuple(message.headers() or ()),
+        deliveries,
     )
 
 

@@ -16,6 +16,7 @@ from penstock.errors import BufferFullError, ConfigurationError, DeliveryError, 
 from penstock.events import Event
 from penstock.log.client import TIMEOUT, Ear, asking, configuration, explain
 from penstock.log.topic import Table, Topic, key_bytes
+from penstock.schemas import Codec, SchemaDirectory
 from penstock.settings import Settings
 
 E = TypeVar("E", bound=Event)
@@ -43,7 +44,8 @@ class Producer:
 
     `acks` is "all", "1" or "0"; a producer that waits for all is idempotent. `when_full` says what happens
     when the buffer is full: "block", "raise" (BufferFullError) or "drop" (counted in `dropped`).
-    `linger` is how long a batch may wait to be filled. Any other Kafka setting is passed through.
+    `linger` is how long a batch may wait to be filled. `schemas` is the registry, for topics whose messages
+    name their schema. Any other Kafka setting goes into `kafka`.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Producer:
         when_full: WhenFull = "block",
         linger: str | timedelta = "5 ms",
         compression: str = "lz4",
+        schemas: SchemaDirectory | None = None,
         kafka: dict[str, Any] | None = None,
     ) -> None:
         _check(acks, when_full)
@@ -62,6 +65,8 @@ class Producer:
         self._failures: list[Failure] = []
         self._when_full = when_full
         self._spread: dict[str, cycle[int]] = {}
+        self._schemas = schemas
+        self._codecs: dict[str, Codec[Any]] = {}
         own = {
             "acks": acks,
             "enable.idempotence": acks == "all",
@@ -102,7 +107,7 @@ class Producer:
                 raise TopicError(f"table {topic.name!r}: the key {topic.key!r} of {event!r} is None")
             if partition is None:
                 partition = self._next_partition(topic.name)
-        return self.send_bytes(topic.name, key, topic.codec.encode(event), headers, partition)
+        return self.send_bytes(topic.name, key, self._codec(topic).encode(event), headers, partition)
 
     def delete(self, table: Table[E], key: Any) -> bool:
         """Send a tombstone: the row of this key is gone."""
@@ -170,6 +175,12 @@ class Producer:
             if error is None:
                 raise
             error.add_note(str(failed))
+
+    def _codec(self, topic: Topic[E]) -> Codec[E]:
+        codec = self._codecs.get(topic.name)
+        if codec is None:
+            codec = self._codecs[topic.name] = topic.codec(self._schemas)
+        return codec
 
     def _make_room(self, topic: str) -> bool:
         """Act on a full buffer; True means try again."""

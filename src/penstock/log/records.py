@@ -9,13 +9,12 @@ from penstock.events import Event
 E = TypeVar("E", bound=Event)
 
 
-class Record(Generic[E]):
-    """An event and its place in the log; `event` is None for a table's tombstone."""
+class Placed:
+    """What a message says about itself besides its event: where it stands in the log, key and headers."""
 
-    __slots__ = ("_message", "event")
+    __slots__ = ("_message",)
 
-    def __init__(self, event: E | None, message: Any) -> None:
-        self.event = event
+    def __init__(self, message: Any) -> None:
         self._message = message
 
     @property
@@ -43,6 +42,16 @@ class Record(Generic[E]):
     @property
     def headers(self) -> list[tuple[str, bytes]]:
         return self._message.headers() or []
+
+
+class Record(Placed, Generic[E]):
+    """An event and its place in the log; `event` is None for a table's tombstone."""
+
+    __slots__ = ("event",)
+
+    def __init__(self, event: E | None, message: Any) -> None:
+        super().__init__(message)
+        self.event = event
 
     def __repr__(self) -> str:
         return f"Record({self.topic}[{self.partition}]@{self.offset}, {self.event!r})"

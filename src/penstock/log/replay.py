@@ -7,7 +7,7 @@ from typing import Any
 import confluent_kafka
 from confluent_kafka import TopicPartition
 
-from penstock.errors import DecodeError
+from penstock.errors import DataError
 from penstock.log.broker import Broker
 from penstock.log.client import TIMEOUT, Ear, asking, configuration
 from penstock.log.dead_letters import DeadLetter
@@ -97,7 +97,7 @@ def _send_again(producer: Producer, message: Any, readable: Callable[[bytes | No
     try:
         if readable is not None:
             readable(letter.value)
-    except DecodeError as error:
+    except DataError as error:
         again = DeadLetter(**{**vars(letter), "error": error.message})
         producer.send_bytes(message.topic(), again.key, again.value, again.to_headers())
         return False

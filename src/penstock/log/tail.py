@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import confluent_kafka
+import msgspec
 from confluent_kafka import KafkaError, TopicPartition
 
-from penstock.errors import DecodeError
+from penstock.errors import DataError
 from penstock.log.broker import Broker
 from penstock.log.client import Ear, asking, configuration, explain
 from penstock.log.positions import from_beginning, from_end, from_time
-from penstock.log.topic import Topic
-from penstock.schemas import JsonCodec
+from penstock.schemas import Codec
 from penstock.settings import Settings
 
 Line = dict[str, Any]
@@ -23,12 +23,12 @@ def tail(
     name: str,
     settings: Settings,
     *,
-    topic: Topic[Any] | None = None,
+    codec: Codec[Any] | None = None,
     since: datetime | None = None,
     beginning: bool = False,
     limit: int | None = None,
 ) -> Iterator[Line]:
-    """Yield a topic's messages as JSON values; `topic` says how to decode them, if it is known."""
+    """Yield a topic's messages as JSON values; `codec` decodes them, if it is known."""
     own = {"group.id": "penstock.tail", "isolation.level": "read_committed"}
     count = Broker(settings).topic(name).partitions
     client = confluent_kafka.Consumer(configuration(settings, own, {"enable.auto.commit": False}, Ear()))
@@ -40,7 +40,7 @@ def tail(
         while limit is None or shown < limit:
             message = client.poll(0.2)
             if message is not None and _is_good(message, name):
-                yield _line(message, topic)
+                yield _line(message, codec)
                 shown += 1
     finally:
         client.close()
@@ -59,26 +59,25 @@ def _is_good(message: Any, name: str) -> bool:
     raise explain(f"read topic {name!r}", error)
 
 
-def _line(message: Any, topic: Topic[Any] | None) -> Line:
+def _line(message: Any, codec: Codec[Any] | None) -> Line:
     return {
         "partition": message.partition(),
         "offset": message.offset(),
         "written": datetime.fromtimestamp(message.timestamp()[1] / 1000, UTC).isoformat(),
         "key": _text(message.key()),
-        **_content(message.value(), topic),
+        **_content(message.value(), codec),
         **{name: _text(value) for name, value in message.headers() or ()},
     }
 
 
-def _content(value: bytes | None, topic: Topic[Any] | None) -> Line:
+def _content(value: bytes | None, codec: Codec[Any] | None) -> Line:
     if value is None:
         return {"deleted": True}
-    if topic is None:
+    if codec is None:
         return {"value": _guess(value)}
     try:
-        event = topic.codec.decode(value)
-        return {"event": json.loads(JsonCodec(topic.event).encode(event))}
-    except DecodeError as error:
+        return {"event": json.loads(msgspec.json.encode(codec.decode(value)))}
+    except DataError as error:
         return {"error": error.message, "value": _guess(value)}
 
 

@@ -13,7 +13,8 @@ from penstock.durations import duration
 from penstock.errors import TopicError
 from penstock.events import Event, fields_of, time_field
 from penstock.events.kinds import Choice, Maybe, Scalar
-from penstock.schemas import Codec, Format, codec_for
+from penstock.schemas import AvroCodec, Codec, Format, JsonCodec, JsonSchemaCodec, SchemaDirectory, Upcast
+from penstock.schemas.codec import FORMATS
 
 E = TypeVar("E", bound=Event)
 DEAD_LETTERS = ".dead-letters"
@@ -37,8 +38,10 @@ class Topic(Generic[E]):
     '604800000'
 
     Events with the same `key` field keep their order; without a key they are spread evenly. `time` names
-    the field with the event's time, if it isn't the class's own. `retention` is a duration or "forever";
-    `settings` are Kafka's own topic settings, passed through. `replication` -1 is the broker's default.
+    the field with the event's time, if it isn't the class's own. `retention` is a duration or "forever".
+    `format` is "json" (plain), or "avro" or "json-schema" (messages name their schema in the registry, so
+    that it may change); `upcasts` bring events of older versions to the class. `settings` are Kafka's own
+    topic settings, passed through. `replication` -1 is the broker's default.
     """
 
     name: str
@@ -48,6 +51,7 @@ class Topic(Generic[E]):
     partitions: int = 1
     retention: str | timedelta | None = None
     format: Format = "json"
+    upcasts: tuple[Upcast, ...] = ()
     replication: int = -1
     settings: Mapping[str, str] = field(default_factory=dict, hash=False)
 
@@ -55,8 +59,10 @@ class Topic(Generic[E]):
         check_name(self.name)
         if self.partitions < 1:
             raise TopicError(f"topic {self.name!r} has {self.partitions} partitions, expected at least 1")
-        if self.format not in ("json", "avro"):
-            raise TopicError(f"topic {self.name!r} has the format {self.format!r}, expected json or avro")
+        if self.format not in FORMATS:
+            raise TopicError(
+                f"topic {self.name!r} has the format {self.format!r}", hint=f"use one of {', '.join(FORMATS)}"
+            )
         time_field(self.event, self.time)
         if self.key is not None:
             self._check_key()
@@ -73,10 +79,22 @@ class Topic(Generic[E]):
             own["retention.ms"] = str(duration(self.retention) // timedelta(milliseconds=1))
         return own | {name: str(value) for name, value in self.settings.items()}
 
-    @cached_property
-    def codec(self) -> Codec[E]:
-        """The codec of the topic's events."""
-        return codec_for(self.event, self.format)
+    @property
+    def subject(self) -> str:
+        """The name under which the registry keeps the schemas of the topic's events."""
+        return f"{self.name}-value"
+
+    def codec(self, schemas: SchemaDirectory | None = None) -> Codec[E]:
+        """Return a codec of the topic's events; all formats but plain JSON need a directory of schemas."""
+        if self.format == "json":
+            return JsonCodec(self.event)
+        if schemas is None:
+            raise TopicError(
+                f"topic {self.name!r} is {self.format}, whose messages name their schema",
+                hint="give schemas=Registry(settings)",
+            )
+        kind = AvroCodec if self.format == "avro" else JsonSchemaCodec
+        return kind(self.event, self.subject, schemas, self.upcasts)
 
     @cached_property
     def key_of(self) -> Callable[[E], bytes | None]:

@@ -16,6 +16,7 @@ from penstock.log.positions import Position
 from penstock.log.producer import Producer
 from penstock.log.records import Batch, Record
 from penstock.log.topic import Topic
+from penstock.schemas import SchemaDirectory
 from penstock.settings import Settings
 
 E = TypeVar("E", bound=Event)
@@ -28,8 +29,15 @@ class Writer:
     librdkafka may let a late request of an aborted transaction join the next one; a new producer fences it.
     """
 
-    def __init__(self, settings: Settings, id: str, timeout: str | timedelta = "1 minute") -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        id: str,
+        timeout: str | timedelta = "1 minute",
+        schemas: SchemaDirectory | None = None,
+    ) -> None:
         self._settings = settings
+        self._schemas = schemas
         self._kafka = {
             "transactional.id": id,
             "transaction.timeout.ms": duration(timeout) // timedelta(milliseconds=1),
@@ -48,7 +56,7 @@ class Writer:
         """Open a transaction."""
         with asking("begin a transaction"):
             if self._producer is None:
-                self._producer = Producer(self._settings, kafka=self._kafka)
+                self._producer = Producer(self._settings, schemas=self._schemas, kafka=self._kafka)
                 self._producer.client.init_transactions(TIMEOUT)
             self._producer.client.begin_transaction()
             self._open = True
@@ -118,11 +126,19 @@ class ExactlyOnce(Consumer[E]):
         member: str | None = None,
         timeout: str | timedelta = "1 minute",
         on_rebalance: Callable[[Rebalance], None] | None = None,
+        schemas: SchemaDirectory | None = None,
         kafka: dict[str, Any] | None = None,
     ) -> None:
-        self._writer = Writer(settings, f"{group}.{member or new_id()}", timeout)
+        self._writer = Writer(settings, f"{group}.{member or new_id()}", timeout, schemas)
         super().__init__(
-            topic, settings, group=group, start=start, member=member, on_rebalance=on_rebalance, kafka=kafka
+            topic,
+            settings,
+            group=group,
+            start=start,
+            member=member,
+            on_rebalance=on_rebalance,
+            schemas=schemas,
+            kafka=kafka,
         )
         self._settings = settings
 

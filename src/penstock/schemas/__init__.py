@@ -1,7 +1,33 @@
-"""How events take shape: Avro, JSON and Spark schemas of event classes, and their codecs."""
+"""How events take shape, and how the shape may change: schemas, codecs, compatibility and upcasting."""
 
 from penstock.schemas.avro import avro_schema
-from penstock.schemas.codecs import AvroCodec, Codec, Format, JsonCodec, codec_for
+from penstock.schemas.codec import Codec, Decoded, Format, JsonCodec
+from penstock.schemas.compatibility import Mode, Problem, SchemaKind
+from penstock.schemas.directory import SchemaDirectory, WrittenSchema
+from penstock.schemas.registered import AvroCodec, JsonSchemaCodec
 from penstock.schemas.spark import spark_schema
+from penstock.schemas.upcasting import Upcast, cast, default, merge, python, rename, split, upcast
 
-__all__ = ["AvroCodec", "Codec", "Format", "JsonCodec", "avro_schema", "codec_for", "spark_schema"]
+__all__ = [
+    "AvroCodec",
+    "Codec",
+    "Decoded",
+    "Format",
+    "JsonCodec",
+    "JsonSchemaCodec",
+    "Mode",
+    "Problem",
+    "SchemaDirectory",
+    "SchemaKind",
+    "Upcast",
+    "WrittenSchema",
+    "avro_schema",
+    "cast",
+    "default",
+    "merge",
+    "python",
+    "rename",
+    "spark_schema",
+    "split",
+    "upcast",
+]

@@ -17,9 +17,13 @@ Revive = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Shape:
-    """`twin` is the msgspec type that a message is read into; `revive` makes the event of it."""
+    """`twin` is the msgspec type that a message is read into; `revive` makes the event of it.
 
-    twin: type
+    `strict` refuses fields it does not know; `lenient` is for messages whose own schema vouches for them.
+    """
+
+    strict: type
+    lenient: type
     revive: Revive
 
 
@@ -31,14 +35,20 @@ def shape_of(cls: type) -> Shape:
 @cache
 def _shape(cls: type) -> Shape:
     fields = fields_of(cls)
-    twin = msgspec.defstruct(
-        cls.__name__, [_twin_field(field) for field in fields], kw_only=True, forbid_unknown_fields=True
+    strict, lenient = (
+        msgspec.defstruct(
+            cls.__name__,
+            [_twin_field(field, kind) for field in fields],
+            kw_only=True,
+            forbid_unknown_fields=kind == "strict",
+        )
+        for kind in ("strict", "lenient")
     )
-    return Shape(twin, _reviver(cls, fields))
+    return Shape(strict, lenient, _reviver(cls, fields))
 
 
-def _twin_field(field: Field) -> Any:
-    wire = _wire_type(field.kind)
+def _twin_field(field: Field, twin: str) -> Any:
+    wire = _wire_type(field.kind, twin)
     if field.required:
         return (field.name, wire)
     if isinstance(field.default, list | dict):
@@ -46,7 +56,7 @@ def _twin_field(field: Field) -> Any:
     return (field.name, wire, field.default)
 
 
-def _wire_type(kind: Kind) -> Any:
+def _wire_type(kind: Kind, twin: str) -> Any:
     match kind:
         case Scalar(python) if python is int:
             return Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
@@ -59,13 +69,13 @@ def _wire_type(kind: Kind) -> Any:
         case Choice(enum):
             return enum
         case Maybe(inner):
-            return _wire_type(inner) | None
+            return _wire_type(inner, twin) | None
         case Many(item):
-            return list[_wire_type(item)]  # type: ignore[misc]
+            return list[_wire_type(item, twin)]  # type: ignore[misc]
         case Mapped(value):
-            return dict[str, _wire_type(value)]  # type: ignore[misc]
+            return dict[str, _wire_type(value, twin)]  # type: ignore[misc]
         case Record(cls):
-            return shape_of(cls).twin
+            return getattr(shape_of(cls), twin)
 
 
 def _reviver(cls: type, fields: tuple[Field, ...]) -> Revive:

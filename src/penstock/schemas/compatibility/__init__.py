@@ -1,6 +1,6 @@
 """Whether schemas that change can still read each other: Avro, JSON Schema and Protobuf."""
 
-from penstock.schemas.compatibility.invalid import InvalidSchemaError
+from penstock.errors import InvalidSchemaError
 from penstock.schemas.compatibility.kind import SchemaKind
 from penstock.schemas.compatibility.mode import Mode
 from penstock.schemas.compatibility.problem import Direction, Problem

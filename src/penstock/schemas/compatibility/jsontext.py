@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from penstock.schemas.compatibility.invalid import InvalidSchemaError
+from penstock.errors import InvalidSchemaError
 
 
 def load(text: str) -> Any:

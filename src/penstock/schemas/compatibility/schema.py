@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from penstock.errors import InvalidSchemaError
 from penstock.schemas.compatibility import avro, jsonschema, protobuf
 from penstock.schemas.compatibility.avro import AvroSchema
-from penstock.schemas.compatibility.invalid import InvalidSchemaError
 from penstock.schemas.compatibility.jsonschema import JsonSchema
 from penstock.schemas.compatibility.kind import SchemaKind
 from penstock.schemas.compatibility.mode import Mode, problems_in_mode

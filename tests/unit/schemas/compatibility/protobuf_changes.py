@@ -73,7 +73,7 @@ def pairs(draw):
 
 
 def descriptor(file):
-    """The file's descriptor, or one that can't be built if the value contradicts itself."""
+    """The file's descriptor."""
     result = FileDescriptorProto(name="random.proto", package="r", syntax=file["syntax"])
     enum = result.enum_type.add(name="E")
     for number in range(file["enum"]):
@@ -81,7 +81,9 @@ def descriptor(file):
     for position, described in enumerate(file["messages"]):
         message = result.message_type.add(name=f"M{position}")
         for field in described:
-            add_field(message, field, position)
+            taken = {other.name for other in message.field}
+            name = f"f{field['number']}" if field["name"] in taken else field["name"]
+            add_field(message, {**field, "name": name}, position)
         if any(field["label"] == "either" for field in described):
             message.oneof_decl.add(name="o")
     return result
@@ -89,8 +91,10 @@ def descriptor(file):
 
 def add_field(message, field, position):
     # The first message holds the second; the second only itself, so that values stay finite.
-    inner = {F.TYPE_MESSAGE: ".r.M1", F.TYPE_ENUM: ".r.E"}.get(field["kind"], "")
-    label = {"many": F.LABEL_REPEATED, "map": F.LABEL_REPEATED, "must": F.LABEL_REQUIRED}.get(field["label"], 1)
+    inner = {F.TYPE_MESSAGE: ".r.M1", F.TYPE_ENUM: ".r.E"}.get(field["kind"])
+    label = {"many": F.LABEL_REPEATED, "map": F.LABEL_REPEATED, "must": F.LABEL_REQUIRED}.get(
+        field["label"], 1
+    )
     kind = field["kind"]
     if kind == F.TYPE_MESSAGE and field["label"] == "must":
         label = F.LABEL_OPTIONAL
@@ -100,7 +104,9 @@ def add_field(message, field, position):
         entry.field.add(name="key", number=1, type=F.TYPE_STRING, label=1)
         entry.field.add(name="value", number=2, type=kind, label=1, type_name=inner)
         kind, inner = F.TYPE_MESSAGE, f".r.M{position}.{entry.name}"
-    added = message.field.add(name=field["name"], number=field["number"], type=kind, label=label, type_name=inner)
+    added = message.field.add(
+        name=field["name"], number=field["number"], type=kind, label=label, type_name=inner
+    )
     if field["label"] == "either":
         added.oneof_index = 0
     if field["default"] and added.type == F.TYPE_INT32 and label == 1:
@@ -112,35 +118,30 @@ def filled(draw, message, depth=2):
     """A message with random fields set."""
     for field in message.DESCRIPTOR.fields:
         if field.is_required or draw(st.integers(0, 3)):
-            draw(one_field(message, field, depth))
+            set_field(draw, message, field, depth)
     return message
 
 
-@st.composite
-def one_field(draw, message, field, depth):
+def set_field(draw, message, field, depth):
     if field.message_type and field.message_type.GetOptions().map_entry:
-        draw(map_field(getattr(message, field.name), field.message_type.fields_by_name["value"], depth))
-    elif field.message_type:
+        set_map(draw, getattr(message, field.name), field.message_type.fields_by_name["value"], depth)
+    elif field.message_type and depth:
         target = getattr(message, field.name)
         target = target.add() if field.is_repeated else target
-        if depth:
-            draw(filled(target, depth - 1))
+        draw(filled(target, depth - 1))
         target.SetInParent()
-    elif field.is_repeated:
+    elif field.message_type is None and field.is_repeated:
         getattr(message, field.name).extend(draw(st.lists(scalars(field), max_size=2)))
-    else:
+    elif field.message_type is None:
         setattr(message, field.name, draw(scalars(field)))
-    return None
 
 
-@st.composite
-def map_field(draw, target, value, depth):
+def set_map(draw, target, value, depth):
     for key in draw(st.lists(st.sampled_from(["", "k", "l"]), max_size=2, unique=True)):
-        if value.message_type:
-            target.get_or_create(key) if depth == 0 else draw(filled(target[key], depth - 1))
-        else:
+        if value.message_type is None:
             target[key] = draw(scalars(value))
-    return None
+        elif depth:
+            draw(filled(target[key], depth - 1))
 
 
 def scalars(field):

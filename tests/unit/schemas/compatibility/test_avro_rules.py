@@ -189,7 +189,8 @@ def test_java_and_the_specification_choose_different_branches_so_both_must_work(
 def test_the_message_says_what_to_do():
     (problem,) = read_problems(avro(record(field("a"))), avro(record()))
     assert problem.message == (
-        "the reader's field 'a' is not in the writer's record Order and has no default; give the field a default"
+        "the reader's field 'a' is not in the writer's record Order and has no default; "
+        "give the field a default"
     )
 
 
@@ -241,7 +242,7 @@ def test_references_may_come_in_any_order():
 
 
 def test_a_broken_reference_is_named():
-    with pytest.raises(InvalidSchemaError, match="reference 'shop.Line': Line.a: unknown type 'Nope'"):
+    with pytest.raises(InvalidSchemaError, match=r"reference 'shop\.Line': Line\.a: unknown type 'Nope'"):
         avro("shop.Line", **{"shop.Line": record(field("a", "Nope"), name="Line", namespace="shop")})
 
 

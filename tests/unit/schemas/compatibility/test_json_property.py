@@ -4,13 +4,13 @@ import json
 
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from json_changes import documents, documents_for, pairs
+from json_changes import documents, documents_for, pairs, roots
 from jsonschema import Draft7Validator, Draft202012Validator
 
 from penstock.schemas.compatibility import InvalidSchemaError, SchemaKind, parse, read_problems
 
 STEADY = settings(
-    max_examples=400,
+    max_examples=150,
     derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
@@ -54,10 +54,11 @@ def test_whatever_the_writer_allows_the_reader_allows(pair, data):
 
 
 @STEADY
-@given(pairs())
-def test_every_schema_is_contained_in_itself(pair):
-    schema = parsed(pair[0])
+@given(roots())
+def test_every_schema_is_contained_in_itself_under_another_title(root):
+    schema = parsed(root)
     assume(schema)
-    titled = parsed({**pair[0], "title": "Same"})
-    assert read_problems(schema, schema) == []
-    assert {problem.rule for problem in read_problems(titled, schema)} <= {"not-provable"}
+    titled = parsed({**root, "title": "Same"})
+    rules = {problem.rule for problem in read_problems(titled, schema)}
+    # A schema that refers to its own root is not followed round in circles without going inside.
+    assert rules <= ({"not-provable"} if '"$ref": "#"' in json.dumps(root) else set())

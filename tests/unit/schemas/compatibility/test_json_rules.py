@@ -110,6 +110,7 @@ def tree(value, **more):
         ({"allOf": [obj({"a": NUMBER}), obj({"b": STRING})]}, obj({"a": INTEGER, "b": STRING})),
         (obj({"a": NUMBER, "b": STRING}), {"allOf": [obj({"a": INTEGER}), obj({"b": STRING})]}),
         ({"not": STRING}, NUMBER),
+        (obj({"a": {"if": {"title": "x", **STRING}}}), obj({"a": {"description": "y", "if": STRING}})),
         ({"if": STRING, "then": {"minLength": 1}, "title": "x"}, {"if": STRING, "then": {"minLength": 1}}),
         (tree(NUMBER), tree(INTEGER)),
         (closed({"value": NUMBER, "next": {"$ref": "#"}}), TREE),
@@ -245,7 +246,8 @@ def test_references_to_other_documents():
 def test_the_message_says_what_was_seen_and_what_to_do():
     (problem,) = read_problems(schema({"enum": ["a"]}), schema({"enum": ["a", "b"]}))
     assert problem.message == (
-        "the writer allows \"b\", the reader does not; add the writer's values to the reader's enum, or drop it"
+        'the writer allows "b", the reader does not; '
+        "add the writer's values to the reader's enum, or drop it"
     )
 
 

@@ -41,12 +41,18 @@ def order(fields):
         (order("int64 renamed = 1;"), order("int64 a = 1;")),
         (order("oneof o { int64 a = 1; }"), order("int64 a = 1;")),
         (order("int64 a = 1; int64 b = 2;"), order("oneof o { int64 a = 1; int64 b = 2; }")),
-        (order("oneof o { int64 a = 1; int64 b = 2; int64 c = 3; }"), order("oneof o { int64 a = 1; int64 b = 2; }")),
+        (
+            order("oneof o { int64 a = 1; int64 b = 2; int64 c = 3; }"),
+            order("oneof o { int64 a = 1; int64 b = 2; }"),
+        ),
         (order("optional int64 a = 1;"), order("int64 a = 1;")),
         (order("repeated int64 a = 1;"), order("repeated int32 a = 1 [packed = false];")),
         (order("map<string, int64> a = 1;"), order("map<string, int32> a = 1;")),
         (order("") + "message B {}", order("")),
-        (order("message L { int64 p = 1; } repeated L a = 1;"), order("message M { int32 p = 1; } repeated M a = 1;")),
+        (
+            order("message L { int64 p = 1; } repeated L a = 1;"),
+            order("message M { int32 p = 1; } repeated M a = 1;"),
+        ),
         (order("int64 v = 1; Order next = 2;"), order("int32 v = 1; Order next = 2;")),
     ],
 )
@@ -71,10 +77,22 @@ def test_allowed(reader, writer):
         (order("repeated int64 a = 1;"), order("int64 a = 1;"), [("Order.a", "field-label-changed")]),
         (order("int64 a = 1;"), order("repeated int64 a = 1;"), [("Order.a", "field-label-changed")]),
         (order("map<string, int64> a = 1;"), order("repeated string a = 1;"), [("Order.a", "map-changed")]),
-        (order("map<string, int64> a = 1;"), order("map<string, string> a = 1;"), [("Order.a{}.value", "field-type-changed")]),
+        (
+            order("map<string, int64> a = 1;"),
+            order("map<string, string> a = 1;"),
+            [("Order.a{}.value", "field-type-changed")],
+        ),
         (order("int64 a = 2;"), order("int64 a = 1;"), [("Order.a", "field-renumbered")]),
-        (order("oneof o { int64 a = 1; int64 b = 2; }"), order("int64 a = 1; int64 b = 2;"), [("Order.b", "oneof-field-moved")]),
-        (order("oneof o { int64 a = 1; int64 b = 2; }"), order("int64 a = 1; oneof o { int64 b = 2; }"), [("Order.b", "oneof-field-moved")]),
+        (
+            order("oneof o { int64 a = 1; int64 b = 2; }"),
+            order("int64 a = 1; int64 b = 2;"),
+            [("Order.b", "oneof-field-moved")],
+        ),
+        (
+            order("oneof o { int64 a = 1; int64 b = 2; }"),
+            order("int64 a = 1; oneof o { int64 b = 2; }"),
+            [("Order.b", "oneof-field-moved")],
+        ),
         (order(""), order("") + "message B {}", [("B", "message-removed")]),
         ("message New {}", order(""), [("New", "first-message-changed"), ("Order", "message-removed")]),
         ("message B {}" + order(""), order("") + "message B {}", [("B", "first-message-changed")]),
@@ -97,12 +115,36 @@ def test_refused_with_the_field_and_the_rule(reader, writer, expected):
         (order("required int64 a = 1;"), order("optional int64 a = 1;"), [("Order.a", "required-added")]),
         (order("optional int64 a = 1;"), order("required int64 a = 1;"), []),
         (order(""), order("required int64 a = 1;"), []),
-        (order("optional E a = 1;") + "enum E { A = 0; }", order("optional E a = 1;") + "enum E { A = 0; B = 1; }", [("Order.a", "enum-value-missing")]),
-        (order("optional E a = 1;") + "enum E { A = 0; }", order("optional int32 a = 1;"), [("Order.a", "enum-closed")]),
-        (order("optional int64 a = 1 [default = 5];"), order("optional int64 a = 1;"), [("Order.a", "default-changed")]),
-        (order("optional bool a = 1 [default = true];"), order("optional bool a = 1;"), [("Order.a", "default-changed")]),
-        (order("optional double a = 1 [default = nan];"), order("optional double a = 1 [default = nan];"), []),
-        (order("optional group G = 1 { optional int64 x = 1; }"), order("optional group G = 1 { optional string x = 1; }"), [("Order.g.x", "field-type-changed")]),
+        (
+            order("optional E a = 1;") + "enum E { A = 0; }",
+            order("optional E a = 1;") + "enum E { A = 0; B = 1; }",
+            [("Order.a", "enum-value-missing")],
+        ),
+        (
+            order("optional E a = 1;") + "enum E { A = 0; }",
+            order("optional int32 a = 1;"),
+            [("Order.a", "enum-closed")],
+        ),
+        (
+            order("optional int64 a = 1 [default = 5];"),
+            order("optional int64 a = 1;"),
+            [("Order.a", "default-changed")],
+        ),
+        (
+            order("optional bool a = 1 [default = true];"),
+            order("optional bool a = 1;"),
+            [("Order.a", "default-changed")],
+        ),
+        (
+            order("optional double a = 1 [default = nan];"),
+            order("optional double a = 1 [default = nan];"),
+            [],
+        ),
+        (
+            order("optional group G = 1 { optional int64 x = 1; }"),
+            order("optional group G = 1 { optional string x = 1; }"),
+            [("Order.g.x", "field-type-changed")],
+        ),
     ],
 )
 def test_the_second_syntax(reader, writer, expected):
@@ -136,7 +178,9 @@ def test_imports_come_as_references_and_are_looked_into():
     one = parse(SchemaKind.PROTOBUF, TIMED, {"money.proto": MONEY})
     other = parse(SchemaKind.PROTOBUF, TIMED, {"money.proto": MONEY.replace("int64", "string")})
     assert read_problems(one, one) == []
-    assert [(p.path, p.rule) for p in read_problems(one, other)] == [("Order.total.cents", "field-type-changed")]
+    assert [(p.path, p.rule) for p in read_problems(one, other)] == [
+        ("Order.total.cents", "field-type-changed")
+    ]
 
 
 def as_sent(name, text, references=None):

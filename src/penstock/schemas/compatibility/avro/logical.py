@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from penstock.errors import InvalidSchemaError
 from penstock.schemas.compatibility.avro.types import Logical
-from penstock.schemas.compatibility.invalid import InvalidSchemaError
 
 _ON_INT = {"date", "time-millis"}
 _ON_LONG = {"time-micros"} | {

@@ -4,7 +4,7 @@ import re
 from collections.abc import Container
 from typing import Any
 
-from penstock.schemas.compatibility.invalid import InvalidSchemaError
+from penstock.errors import InvalidSchemaError
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from penstock.errors import InvalidSchemaError
 from penstock.schemas.compatibility import jsontext
 from penstock.schemas.compatibility.avro.canonical import canonical
 from penstock.schemas.compatibility.avro.default import fits
@@ -33,7 +34,6 @@ from penstock.schemas.compatibility.avro.types import (
     label,
     short,
 )
-from penstock.schemas.compatibility.invalid import InvalidSchemaError
 
 
 def parse(text: str, references: Mapping[str, str]) -> AvroSchema:

@@ -7,7 +7,7 @@ from jsonschema.exceptions import SchemaError
 from jsonschema.protocols import Validator
 from jsonschema.validators import Draft7Validator, Draft202012Validator, validator_for
 
-from penstock.schemas.compatibility.invalid import InvalidSchemaError
+from penstock.errors import InvalidSchemaError
 
 
 class Dialect(StrEnum):

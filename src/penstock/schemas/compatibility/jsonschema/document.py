@@ -7,10 +7,10 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
+from penstock.errors import InvalidSchemaError
 from penstock.schemas.compatibility import jsontext
-from penstock.schemas.compatibility.invalid import InvalidSchemaError
 from penstock.schemas.compatibility.jsonschema.dialect import Dialect, check, checker_of, dialect_of
-from penstock.schemas.compatibility.jsonschema.keyword import walk
+from penstock.schemas.compatibility.jsonschema.keyword import bare, walk
 
 _DEFINITIONS = ("definitions", "$defs")
 
@@ -63,7 +63,8 @@ class JsonSchema:
     @cached_property
     def definitions(self) -> str | None:
         """What references can lead to, as one text; None if they lead elsewhere than to definitions."""
-        local = {key: self.root.get(key) for key in _DEFINITIONS} if isinstance(self.root, dict) else {}
+        keys = _DEFINITIONS if isinstance(self.root, dict) else ()
+        local = [{name: bare(inner) for name, inner in self.root.get(key, {}).items()} for key in keys]
         names = ("#/definitions/", "#/$defs/", *self.others)
         if not all(reference.startswith(names) for reference in _references(self.root)):
             return None

@@ -24,6 +24,42 @@ MAPS = frozenset(
     {"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
 )
 
+# What says nothing about which documents are valid where it stands.
+_SILENT = frozenset(
+    {
+        "$comment",
+        "$defs",
+        "$schema",
+        "default",
+        "definitions",
+        "deprecated",
+        "description",
+        "examples",
+        "readOnly",
+        "title",
+        "writeOnly",
+    }
+)
+
+
+def bare(schema: Any) -> Any:
+    """A schema without titles, descriptions, definitions and the like, at every depth."""
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        keyword: _bare_value(keyword, value) for keyword, value in schema.items() if keyword not in _SILENT
+    }
+
+
+def _bare_value(keyword: str, value: Any) -> Any:
+    if keyword in LISTS and isinstance(value, list):
+        return [bare(inner) for inner in value]
+    if keyword in SINGLE:
+        return bare(value)
+    if keyword in MAPS and isinstance(value, dict):
+        return {name: bare(inner) for name, inner in value.items()}
+    return value
+
 
 def subschemas(schema: Any) -> Iterator[Any]:
     """Every schema directly inside a schema."""

@@ -7,7 +7,7 @@ from typing import Any
 from penstock.schemas.compatibility import jsontext
 from penstock.schemas.compatibility.jsonschema.dialect import Dialect
 from penstock.schemas.compatibility.jsonschema.document import JsonSchema
-from penstock.schemas.compatibility.jsonschema.keyword import walk
+from penstock.schemas.compatibility.jsonschema.keyword import bare, walk
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +79,8 @@ def same(one: Node, other: Node, keywords: Iterable[str] | None = None) -> bool:
 
 def _part(node: Node, keywords: Iterable[str] | None) -> Any:
     if keywords is None:
-        return node.schema
-    return {keyword: node.get(keyword) for keyword in keywords if node.has(keyword)}
+        return bare(node.schema)
+    return bare({keyword: node.get(keyword) for keyword in keywords if node.has(keyword)})
 
 
 def _refers(schema: Any) -> bool:

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 
-from penstock.schemas.compatibility.invalid import InvalidSchemaError
+from penstock.errors import InvalidSchemaError
 
 MAIN = "schema.proto"
 _TIMEOUT_S = 30

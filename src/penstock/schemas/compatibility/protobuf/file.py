@@ -11,20 +11,12 @@ from google.protobuf.descriptor_pb2 import DescriptorProto, EnumDescriptorProto,
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
 
-from penstock.schemas.compatibility.invalid import InvalidSchemaError
+from penstock.errors import InvalidSchemaError
 from penstock.schemas.compatibility.protobuf.canonical import canonical
 from penstock.schemas.compatibility.protobuf.compiler import MAIN, compile_proto
 from penstock.schemas.compatibility.protobuf.wellknown import ASSUMED, well_known
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/\s]+={0,2}\s*\Z")
-
-
-@dataclass(frozen=True)
-class Message:
-    """A message type and whether its file is of the third syntax."""
-
-    descriptor: DescriptorProto
-    proto3: bool
 
 
 @dataclass(frozen=True)
@@ -40,7 +32,7 @@ class ProtobufSchema:
     """A file and the types of it and its imports, by full name with a leading dot."""
 
     file: FileDescriptorProto
-    messages: Mapping[str, Message]
+    messages: Mapping[str, DescriptorProto]
     enums: Mapping[str, Enumeration]
     canonical: str
 
@@ -48,12 +40,11 @@ class ProtobufSchema:
 def parse(text: str, references: Mapping[str, str]) -> ProtobufSchema:
     """The schema of a .proto text, or of a base64 file descriptor as Confluent's Python client sends."""
     compiled = {name: descriptor(other, name) for name, other in references.items() if _is_base64(other)}
+    sources = {name: other for name, other in references.items() if name not in compiled}
     if _is_base64(text):
         file = descriptor(text, "")
-        sources = {name: other for name, other in references.items() if name not in compiled}
         imports = {**_compiled_sources(sources, compiled), **compiled}
     else:
-        sources = {name: other for name, other in references.items() if name not in compiled}
         *rest, file = compile_proto(text, sources, compiled)
         imports = {other.name: other for other in rest}
     return _schema(file, {**well_known(), **imports})
@@ -85,17 +76,17 @@ def descriptor(text: str, name: str) -> FileDescriptorProto:
 
 
 def _schema(file: FileDescriptorProto, imports: Mapping[str, FileDescriptorProto]) -> ProtobufSchema:
-    _check(file, imports)
-    files = [*imports.values(), file]
+    needed, missing = _needed(file, imports)
+    _check(file, needed, missing)
+    files = [*needed.values(), file]
     messages = {name: found for one in files for name, found in _messages(one)}
     enums = {name: found for one in files for name, found in _enums(one)}
     return ProtobufSchema(file, MappingProxyType(messages), MappingProxyType(enums), canonical(file))
 
 
-def _check(file: FileDescriptorProto, imports: Mapping[str, FileDescriptorProto]) -> None:
+def _check(file: FileDescriptorProto, imports: Mapping[str, FileDescriptorProto], missing: set[str]) -> None:
     if not file.message_type:
         raise InvalidSchemaError("the file has no message", hint="define at least one message")
-    missing = _missing(file, imports)
     if any(not name.startswith(ASSUMED) for name in missing):
         hint = "register them first and give them as references"
         raise InvalidSchemaError(f"imports {', '.join(sorted(missing))} are unknown", hint=hint)
@@ -103,17 +94,20 @@ def _check(file: FileDescriptorProto, imports: Mapping[str, FileDescriptorProto]
         _build(file, imports)
 
 
-def _missing(file: FileDescriptorProto, imports: Mapping[str, FileDescriptorProto]) -> set[str]:
+def _needed(
+    file: FileDescriptorProto, imports: Mapping[str, FileDescriptorProto]
+) -> tuple[dict[str, FileDescriptorProto], set[str]]:
+    needed: dict[str, FileDescriptorProto] = {}
     missing: set[str] = set()
-    pending, seen = [file], {file.name}
+    pending = list(file.dependency)
     while pending:
-        for name in pending.pop().dependency:
-            if name not in imports:
-                missing.add(name)
-            elif name not in seen:
-                seen.add(name)
-                pending.append(imports[name])
-    return missing
+        name = pending.pop()
+        if name not in imports:
+            missing.add(name)
+        elif name not in needed:
+            needed[name] = imports[name]
+            pending.extend(imports[name].dependency)
+    return needed, missing
 
 
 def _build(file: FileDescriptorProto, imports: Mapping[str, FileDescriptorProto]) -> None:
@@ -139,20 +133,15 @@ def _add(
     pool.AddSerializedFile(file.SerializeToString())
 
 
-def _messages(file: FileDescriptorProto) -> Iterator[tuple[str, Message]]:
-    for name, message in _named(file):
-        yield name, Message(message, file.syntax == "proto3")
-
-
 def _enums(file: FileDescriptorProto) -> Iterator[tuple[str, Enumeration]]:
     prefix = f".{file.package}" if file.package else ""
-    scopes = [(prefix, file.enum_type), *((name, message.enum_type) for name, message in _named(file))]
+    scopes = [(prefix, file.enum_type), *((name, message.enum_type) for name, message in _messages(file))]
     for scope, enums in scopes:
         for enum in enums:
             yield f"{scope}.{enum.name}", Enumeration(enum, file.syntax != "proto3")
 
 
-def _named(file: FileDescriptorProto) -> Iterator[tuple[str, DescriptorProto]]:
+def _messages(file: FileDescriptorProto) -> Iterator[tuple[str, DescriptorProto]]:
     prefix = f".{file.package}" if file.package else ""
     pending = [(f"{prefix}.{message.name}", message) for message in file.message_type]
     while pending:

@@ -7,7 +7,7 @@ from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
 
 from penstock.schemas.compatibility.problem import Problem
 from penstock.schemas.compatibility.protobuf.default import default_of
-from penstock.schemas.compatibility.protobuf.file import Message, ProtobufSchema
+from penstock.schemas.compatibility.protobuf.file import ProtobufSchema
 from penstock.schemas.compatibility.protobuf.oneof import oneof_problems
 from penstock.schemas.compatibility.protobuf.scalar import keeps_values, same_wire, type_name
 
@@ -68,23 +68,23 @@ class _Reading:
             if mine and theirs:
                 yield from self._message(mine, theirs, message.name)
 
-    def _message(self, mine: Message, theirs: Message, path: str) -> Iterator[Problem]:
+    def _message(self, mine: DescriptorProto, theirs: DescriptorProto, path: str) -> Iterator[Problem]:
         if (id(mine), id(theirs)) in self.seen:
             return
         self.seen.add((id(mine), id(theirs)))
-        yield from oneof_problems(mine.descriptor, theirs.descriptor, path)
-        written = {other.number: other for other in theirs.descriptor.field}
-        for one in mine.descriptor.field:
+        yield from oneof_problems(mine, theirs, path)
+        written = {other.number: other for other in theirs.field}
+        for one in mine.field:
             yield from self._number(one, written.get(one.number), theirs, f"{path}.{one.name}")
 
     def _number(
         self,
         one: FieldDescriptorProto,
         other: FieldDescriptorProto | None,
-        theirs: Message,
+        theirs: DescriptorProto,
         path: str,
     ) -> Iterator[Problem]:
-        yield from _renumbered(one, theirs.descriptor, path)
+        yield from _renumbered(one, theirs, path)
         if one.label == F.LABEL_REQUIRED and (other is None or other.label != F.LABEL_REQUIRED):
             seen = "does not have it" if other is None else "may leave it out"
             message = f"the reader requires {one.name!r}, the writer {seen}; make it optional in the reader"
@@ -161,7 +161,7 @@ def _form(schema: ProtobufSchema, one: FieldDescriptorProto) -> str:
     if one.label != F.LABEL_REPEATED:
         return "singular"
     message = schema.messages.get(one.type_name)
-    return "map" if message and message.descriptor.options.map_entry else "repeated"
+    return "map" if message and message.options.map_entry else "repeated"
 
 
 def _renumbered(one: FieldDescriptorProto, theirs: DescriptorProto, path: str) -> Iterator[Problem]:

@@ -1,5 +1,8 @@
 """The files that every Protobuf schema may import without bringing them along."""
 
+from collections.abc import Mapping
+from functools import cache
+
 from google.protobuf import (
     any_pb2,
     api_pb2,
@@ -32,7 +35,8 @@ _MODULES = (
 ASSUMED = ("google/protobuf/", "google/type/", "confluent/")
 
 
-def well_known() -> dict[str, FileDescriptorProto]:
+@cache
+def well_known() -> Mapping[str, FileDescriptorProto]:
     """The descriptors of Google's well-known files, by name."""
     return {module.DESCRIPTOR.name: _descriptor(module.DESCRIPTOR.serialized_pb) for module in _MODULES}
 

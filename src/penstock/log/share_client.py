@@ -1,0 +1,103 @@
+"""The client of a share group: takes messages, and tells the broker what became of them."""
+
+import json
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from confluent_kafka import AcknowledgeType, IllegalStateException, KafkaError, ShareConsumer
+
+from penstock.errors import GroupError, LogError
+from penstock.log.client import TIMEOUT, Ear, asking, configuration, explain
+from penstock.settings import Settings
+
+_TICK = 0.1
+_TAKEN_BACK = (
+    KafkaError.INVALID_RECORD_STATE,
+    KafkaError.SHARE_SESSION_NOT_FOUND,
+    KafkaError.INVALID_SHARE_SESSION_EPOCH,
+    KafkaError.UNKNOWN_MEMBER_ID,
+)
+# The client's statistics are the only place where it says that it has joined its group.
+_DEMANDED = {"share.acknowledgement.mode": "explicit", "statistics.interval.ms": 250}
+
+
+class ShareClient:
+    """A member of a share group that reads one topic."""
+
+    def __init__(
+        self, topic: str, settings: Settings, group: str, at_once: int, kafka: dict[str, Any] | None
+    ) -> None:
+        self._topic = topic
+        self._group = group
+        self._joined = False
+        self._statistics: deque[str] = deque(maxlen=1)
+        self._ear = Ear()
+        own = {"group.id": group, "max.poll.records": at_once}
+        # No Python runs in this callback: a Ctrl-C that is heard inside of one breaks the client's poll.
+        demanded = (kafka or {}) | _DEMANDED | {"stats_cb": self._statistics.append}
+        with asking("make a share consumer"):
+            self._client = ShareConsumer(configuration(settings, own, demanded, self._ear))
+            self._client.subscribe([topic])
+
+    @property
+    def joined(self) -> bool:
+        """Whether the group has given this member partitions to read."""
+        if not self._joined and self._statistics:
+            self._joined = json.loads(self._statistics[0]).get("cgrp", {}).get("rebalance_cnt", 0) > 0
+        return self._joined
+
+    def poll(self) -> list[Any]:
+        """Wait a tick for messages, so that Ctrl-C is heard; what came before must be settled."""
+        with asking(f"read topic {self._topic!r}", self._ear):
+            found = self._client.poll(_TICK)
+        good = [message for message in found if self._is_good(message.error())]
+        if self._ear.refusal is not None:
+            raise LogError(f"can't read topic {self._topic!r} as a queue: {self._ear.refusal}")
+        return good
+
+    def accept(self, messages: Sequence[Any]) -> str | None:
+        """Say that messages are done with; if the broker had taken them back before, return what it says."""
+        return self._settle(messages, AcknowledgeType.ACCEPT)
+
+    def release(self, messages: Sequence[Any]) -> None:
+        """Give messages back; what the broker has taken back already is where it should be."""
+        if messages:
+            self._settle(messages, AcknowledgeType.RELEASE)
+
+    def close(self) -> None:
+        """Leave the group; the broker hands out again what was not settled."""
+        with asking(f"leave group {self._group!r}", self._ear):
+            self._client.close()
+
+    def _settle(self, messages: Sequence[Any], kind: AcknowledgeType) -> str | None:
+        what = f"settle messages of {self._topic!r}"
+        forgotten = [message for message in messages if not self._mark(message, kind)]
+        with asking(what, self._ear):
+            answers = self._client.commit_sync(TIMEOUT)
+        refused = [answer.args[0] for answer in answers.values() if answer is not None]
+        for refusal in refused:
+            if refusal.code() not in _TAKEN_BACK:
+                raise explain(what, refusal, self._ear)
+        if refused:
+            return str(refused[0].str())
+        return "the client no longer holds it" if forgotten or not answers else None
+
+    def _mark(self, message: Any, kind: AcknowledgeType) -> bool:
+        try:
+            self._client.acknowledge(message, kind)
+            return True
+        except IllegalStateException:
+            return False  # its session ended, so the broker has it back
+
+    def _is_good(self, error: KafkaError | None) -> bool:
+        if error is None:
+            return True
+        if error.retriable() or error.code() in (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT):
+            return False  # the client tries again by itself
+        if error.fatal():
+            raise GroupError(
+                f"group {self._group!r} can't be a queue's: {error.str()}",
+                hint="if it is a group of consumers, give the queue another name",
+            )
+        raise explain(f"read topic {self._topic!r}", error)

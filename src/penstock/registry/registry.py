@@ -1,0 +1,275 @@
+"""The schema registry: subjects, versions and ids, kept in the log. Any number of instances agree."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from types import TracebackType
+from typing import Self, TypeVar
+
+from penstock.durations import duration
+from penstock.errors import (
+    IncompatibleSchemaError,
+    InvalidSchemaError,
+    LogError,
+    UnknownSchemaError,
+    UnknownSubjectError,
+)
+from penstock.events import new_id
+from penstock.registry.records import DeleteRecord, ModeRecord, Record, Reference, SchemaRecord
+from penstock.registry.state import State
+from penstock.registry.topic import SchemaTopic
+from penstock.schemas import WrittenSchema
+from penstock.schemas.compatibility import Mode, ParsedSchema, Problem, SchemaKind, check, parse
+from penstock.settings import Settings
+
+T = TypeVar("T")
+_TRIES = 50
+SUBJECT_NOT_FOUND, VERSION_NOT_FOUND, SCHEMA_NOT_FOUND = 40401, 40402, 40403
+NOT_DELETED_YET, NO_OWN_MODE, STILL_REFERRED_TO = 40405, 40408, 42206
+
+
+class Registry:
+    """Registers schemas and finds them again, by reading and writing the registry's topic.
+
+        with Registry(settings) as registry:
+            Producer(settings, schemas=registry)
+
+    There is no leader: an instance writes what it decided, and the topic's order says which of two writers
+    was first; the other one looks again and tries with the next number. `patience` is how long an unknown
+    id is waited for.
+    """
+
+    def __init__(self, settings: Settings, *, patience: str | timedelta = "10 seconds") -> None:
+        self._patience = duration(patience).total_seconds()
+        self._state = State()
+        self._lock = threading.Lock()  # held for a question or a record, never while the topic is waited for
+        self._registering = threading.Lock()
+        self._missing: set[int] = set()
+        self._topic = SchemaTopic(settings, self._apply)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._topic.close()
+
+    def _apply(self, record: Record) -> None:
+        with self._lock:
+            self._state.apply(record)
+
+    def _ask(self, question: Callable[[State], T]) -> T:
+        with self._lock:
+            return question(self._state)
+
+    # Registering
+
+    def register(
+        self, subject: str, kind: SchemaKind, text: str, references: Sequence[Reference] = ()
+    ) -> SchemaRecord:
+        """Register a schema under a subject, or return it if it is there; refuse what is not compatible."""
+        parsed = self.parse(kind, text, references)
+        draft = SchemaRecord(subject, 0, 0, kind, text, parsed.canonical, tuple(references), new_id())
+        self._topic.catch_up()
+        with self._registering:
+            for _ in range(_TRIES):
+                found = self._find(draft) or self._write(draft, parsed)
+                if found is not None:
+                    return found
+        raise LogError(f"subject {subject!r} is being changed by too many writers at once", hint="try again")
+
+    def _write(self, draft: SchemaRecord, parsed: ParsedSchema) -> SchemaRecord | None:
+        """Write a schema under the next numbers; None if another instance had them first."""
+        self._refuse_if_incompatible(draft.subject, parsed)
+        version, id = self._ask(lambda state: (state.next_version(draft.subject), state.id_of(draft)))
+        self._topic.append(replace(draft, version=version, id=id))
+        written = self._ask(lambda state: state.every_version(draft.subject))
+        return next((record for record in written if record.nonce == draft.nonce), None)
+
+    def _find(self, draft: SchemaRecord, *, deleted: bool = False) -> SchemaRecord | None:
+        records = self._ask(lambda state: state.versions(draft.subject, deleted=deleted))
+        return next((record for record in reversed(records) if record.content == draft.content), None)
+
+    def _refuse_if_incompatible(self, subject: str, parsed: ParsedSchema) -> None:
+        mode, earlier = self._ask(lambda state: (state.mode(subject), state.versions(subject)))
+        problems = self._problems(parsed, earlier, mode)
+        if problems:
+            told = "; ".join(str(problem) for problem in problems)
+            raise IncompatibleSchemaError(
+                f"the schema may not follow the earlier ones of {subject!r} ({mode}): {told}",
+                problems=tuple(problems),
+            )
+
+    def _problems(self, parsed: ParsedSchema, earlier: list[SchemaRecord], mode: Mode) -> list[Problem]:
+        if mode is Mode.NONE:
+            return []
+        return check(parsed, [self.parse(each.kind, each.text, each.references) for each in earlier], mode)
+
+    def check(
+        self,
+        subject: str,
+        kind: SchemaKind,
+        text: str,
+        references: Sequence[Reference] = (),
+        version: int | None = None,
+    ) -> list[Problem]:
+        """Say why a schema may not be registered; against one version if it is named, else by the mode."""
+        parsed = self.parse(kind, text, references)
+        self._topic.catch_up()
+        mode, earlier = self._ask(lambda state: (state.mode(subject), state.versions(subject)))
+        if version is not None:
+            earlier = [self.version(subject, version)]
+        return self._problems(parsed, earlier, mode)
+
+    def parse(self, kind: SchemaKind, text: str, references: Sequence[Reference] = ()) -> ParsedSchema:
+        """Return the parsed schema with what it refers to, or say what is wrong with it."""
+        return parse(kind, text, self._texts(references))
+
+    def _texts(self, references: Sequence[Reference]) -> dict[str, str]:
+        """The texts of referred schemas by name, with those they refer to in turn."""
+        found: dict[str, str] = {}
+        for reference in references:
+            try:
+                record = self.version(reference.subject, reference.version, deleted=True)
+            except UnknownSubjectError as error:
+                raise InvalidSchemaError(f"it refers to {reference.name!r}: {error.message}") from error
+            found |= self._texts(record.references) | {reference.name: record.text}
+        return found
+
+    # Finding
+
+    def subjects(self, *, deleted: bool = False) -> list[str]:
+        """Return the subjects that have a schema."""
+        self._topic.catch_up()
+        return self._ask(lambda state: state.subjects(deleted=deleted))
+
+    def versions(self, subject: str, *, deleted: bool = False) -> list[SchemaRecord]:
+        """Return a subject's schemas, oldest first."""
+        self._topic.catch_up()
+        found = self._ask(lambda state: state.versions(subject, deleted=deleted))
+        if not found:
+            raise UnknownSubjectError(f"subject {subject!r} not found", code=SUBJECT_NOT_FOUND)
+        return found
+
+    def version(self, subject: str, version: int | None = None, *, deleted: bool = False) -> SchemaRecord:
+        """Return a version of a subject; the newest if none is named."""
+        records = self.versions(subject, deleted=deleted)
+        if version is None:
+            return records[-1]
+        found = next((record for record in records if record.version == version), None)
+        if found is None:
+            raise UnknownSubjectError(f"version {version} of {subject!r} not found", code=VERSION_NOT_FOUND)
+        return found
+
+    def lookup(
+        self,
+        subject: str,
+        kind: SchemaKind,
+        text: str,
+        references: Sequence[Reference] = (),
+        *,
+        deleted: bool = False,
+    ) -> SchemaRecord:
+        """Return the version under which a schema is registered."""
+        self.versions(subject, deleted=deleted)
+        parsed = self.parse(kind, text, references)
+        draft = SchemaRecord(subject, 0, 0, kind, text, parsed.canonical, tuple(references))
+        found = self._find(draft, deleted=deleted)
+        if found is None:
+            raise UnknownSubjectError(
+                f"this schema is not registered under {subject!r}", code=SCHEMA_NOT_FOUND
+            )
+        return found
+
+    def schema(self, id: int) -> SchemaRecord:
+        """Return the schema of an id; deleted ones too, for messages of them may still be there."""
+        found = self._ask(lambda state: state.by_id(id))
+        if found is None:
+            self._topic.catch_up()
+            found = self._ask(lambda state: state.by_id(id))
+        if found is None:
+            raise UnknownSchemaError(f"no schema has the id {id}")
+        return found
+
+    def uses_of(self, id: int) -> list[SchemaRecord]:
+        """Return the subjects and versions of an id."""
+        self.schema(id)
+        return self._ask(lambda state: state.uses_of(id))
+
+    # What codecs ask
+
+    def id_for(self, subject: str, kind: SchemaKind, text: str) -> int:
+        """Return the id of a schema under a subject, registering it if it is new."""
+        return self.register(subject, kind, text).id
+
+    def written(self, subject: str, id: int) -> WrittenSchema:
+        """Return the schema that a message was written with, waiting for it if it is not there yet."""
+        record = self._wait_for(id)
+        versions = self._ask(lambda state: state.every_version(subject))
+        version = next((each.version for each in versions if each.id == id), None)
+        return WrittenSchema(record.kind, record.text, version)
+
+    def _wait_for(self, id: int) -> SchemaRecord:
+        """Wait for an id, but once: not again for each of many messages that have it."""
+        deadline = time.monotonic() + (0.0 if id in self._missing else self._patience)
+        while True:
+            try:
+                return self.schema(id)
+            except UnknownSchemaError:
+                if time.monotonic() >= deadline:
+                    self._missing.add(id)
+                    raise
+                time.sleep(0.2)
+
+    # Modes and deleting
+
+    def mode(self, subject: str | None = None) -> Mode:
+        """Return the mode that counts for a subject, or for those that have none of their own."""
+        self._topic.catch_up()
+        return self._ask(lambda state: state.mode(subject))
+
+    def own_mode(self, subject: str) -> Mode:
+        """Return the mode that was set for a subject."""
+        self._topic.catch_up()
+        mode = self._ask(lambda state: state.own_mode(subject))
+        if mode is None:
+            raise UnknownSubjectError(
+                f"subject {subject!r} has no compatibility mode of its own", code=NO_OWN_MODE
+            )
+        return mode
+
+    def set_mode(self, mode: Mode | None, subject: str | None = None) -> None:
+        """Set the mode of a subject, or of all; None takes a setting back."""
+        self._topic.append(ModeRecord(subject, mode))
+
+    def delete(self, subject: str, version: int | None = None, *, permanent: bool = False) -> list[int]:
+        """Stop offering a version, or all of a subject; their schemas can still be read by id."""
+        wanted = self.versions(subject, deleted=permanent)
+        if version is not None:
+            wanted = [self.version(subject, version, deleted=permanent)]
+        deleted = self._ask(lambda state: [state.is_deleted(subject, each.version) for each in wanted])
+        if permanent and not all(deleted):
+            raise UnknownSubjectError(
+                f"{subject!r} was not deleted yet",
+                code=NOT_DELETED_YET,
+                hint="delete it first, then permanently",
+            )
+        self._refuse_if_referred_to(wanted)
+        for record in wanted:
+            self._topic.append(DeleteRecord(subject, record.version, permanent))
+        return [record.version for record in wanted]
+
+    def _refuse_if_referred_to(self, wanted: list[SchemaRecord]) -> None:
+        places = {(record.subject, record.version) for record in wanted}
+        others = self._ask(lambda state: [each for name in state.subjects() for each in state.versions(name)])
+        for record in others:
+            if any((each.subject, each.version) in places for each in record.references):
+                raise UnknownSubjectError(
+                    f"{record.subject!r} version {record.version} refers to it", code=STILL_REFERRED_TO
+                )

@@ -1,0 +1,113 @@
+"""The registry's topic: one partition, compacted, read from its beginning by every instance."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import confluent_kafka
+from confluent_kafka import KafkaError, TopicPartition
+
+from penstock.errors import LogError
+from penstock.log.broker import Broker
+from penstock.log.client import TIMEOUT, Ear, asking, configuration
+from penstock.registry.records import Record, from_message, to_message
+from penstock.settings import Settings
+
+NAME = "_penstock_schemas"
+_CONFIG = {"cleanup.policy": "compact"}
+
+
+class SchemaTopic:
+    """Appends records, and tells `apply` of every record in the topic's order, its own among them."""
+
+    def __init__(self, settings: Settings, apply: Callable[[Record], None]) -> None:
+        self._apply = apply
+        self._ear = Ear()
+        self._position = 0
+        self._moved = threading.Condition()
+        self._failure: Exception | None = None
+        self._closed = threading.Event()
+        self._broker = Broker(settings)
+        self._broker.ensure(NAME, 1, _CONFIG)
+        self._producer = confluent_kafka.Producer(
+            configuration(settings, {"enable.idempotence": True, "linger.ms": 0}, {}, self._ear)
+        )
+        self._consumer = confluent_kafka.Consumer(
+            configuration(settings, {}, {**_READING, "isolation.level": "read_committed"}, self._ear)
+        )
+        self._consumer.assign([TopicPartition(NAME, 0, 0)])
+        self._reader = threading.Thread(target=self._read, name="schema-topic", daemon=True)
+        self._reader.start()
+        self.catch_up()
+
+    def append(self, record: Record) -> None:
+        """Write a record and wait until it was applied here: whether it counted is for the state to say."""
+        key, value = to_message(record)
+        answers: list[tuple[Any, Any]] = []
+        with asking("write to the schema topic", self._ear):
+            self._producer.produce(NAME, value, key, on_delivery=lambda *answer: answers.append(answer))
+            self._producer.flush(TIMEOUT)
+        if not answers or answers[0][0] is not None:
+            said = answers[0][0].str() if answers else self._ear.last or "no answer"
+            raise LogError(f"can't write to the schema topic: {said}")
+        self._wait_for(answers[0][1].offset() + 1)
+
+    def catch_up(self) -> None:
+        """Wait until everything that stands in the topic now was applied."""
+        # Not by asking the consumer: a call to a client that another thread polls may wait for ever.
+        self._wait_for(self._broker.end(NAME, 0))
+
+    def close(self) -> None:
+        self._closed.set()
+        self._reader.join(TIMEOUT)
+        self._consumer.close()
+
+    def _wait_for(self, position: int) -> None:
+        deadline = time.monotonic() + TIMEOUT
+        with self._moved:
+            while self._position < position:
+                if self._failure is not None:
+                    raise LogError(f"the schema topic can't be read: {self._failure}") from self._failure
+                if not self._moved.wait(deadline - time.monotonic()):
+                    raise LogError(f"the schema topic was not read up to {position} in {TIMEOUT:.0f} s")
+
+    def _read(self) -> None:
+        try:
+            while not self._closed.is_set():
+                message = self._consumer.poll(0.1)
+                if message is not None:
+                    self._take(message)
+        except Exception as error:
+            self._failure = error
+            with self._moved:
+                self._moved.notify_all()
+
+    def _take(self, message: Any) -> None:
+        error = message.error()
+        if error is None:
+            record = from_message(message.key(), message.value())
+            if record is not None:
+                self._apply(record)
+            self._move_to(message.offset() + 1)
+        elif error.code() == KafkaError._PARTITION_EOF:
+            self._move_to(message.offset())
+        elif not error.retriable() and error.code() not in (
+            KafkaError._ALL_BROKERS_DOWN,
+            KafkaError._TRANSPORT,
+        ):
+            raise LogError(error.str())
+
+    def _move_to(self, position: int) -> None:
+        with self._moved:
+            self._position = max(self._position, position)
+            self._moved.notify_all()
+
+
+_READING = {
+    "group.id": "penstock.registry",
+    "enable.auto.commit": False,
+    "enable.partition.eof": True,
+    "auto.offset.reset": "earliest",
+    "fetch.wait.max.ms": 100,
+}

@@ -1,0 +1,70 @@
+"""Codecs: an event to bytes and back."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
+
+import msgspec
+
+from penstock.errors import DataError, DecodeError
+from penstock.events import Event
+from penstock.schemas.shape import shape_of
+
+E = TypeVar("E", bound=Event)
+Format = Literal["json", "avro", "json-schema"]
+FORMATS: tuple[Format, ...] = ("json", "avro", "json-schema")
+
+
+class Decoded(NamedTuple, Generic[E]):
+    """Many messages, decoded: None stands in `events` where a message failed, with its error by place."""
+
+    events: list[E | None]
+    failures: dict[int, DataError]
+
+
+class Codec(Protocol[E]):
+    """Turns events of one class into bytes and back; what can't be read raises a DataError."""
+
+    def encode(self, event: E) -> bytes: ...
+
+    def decode(self, data: bytes | None) -> E: ...
+
+    def decode_all(self, messages: Iterable[bytes | None]) -> Decoded[E]: ...
+
+
+class JsonCodec(Generic[E]):
+    """Compact JSON with the fields in the order of the class; unknown fields are refused, never ignored."""
+
+    def __init__(self, cls: type[E]) -> None:
+        shape = shape_of(cls)
+        self._name = cls.__name__
+        self.encode = msgspec.json.Encoder().encode
+        self._read: Callable[[Any], Any] = msgspec.json.Decoder(shape.strict).decode
+        self._revive = shape.revive
+
+    def decode(self, data: bytes | None) -> E:
+        try:
+            return self._revive(self._read(data))  # type: ignore[no-any-return]
+        except Exception as error:
+            raise unreadable(self._name, data, error) from error
+
+    def decode_all(self, messages: Iterable[bytes | None]) -> Decoded[E]:
+        """Decode many messages; as `decode`, with the calls of each message kept to two."""
+        read, revive = self._read, self._revive
+        events: list[E | None] = []
+        failures: dict[int, DataError] = {}
+        for data in messages:
+            try:
+                events.append(revive(read(data)))
+            except Exception as error:
+                failures[len(events)] = unreadable(self._name, data, error)
+                events.append(None)
+        return Decoded(events, failures)
+
+
+def unreadable(name: str, data: bytes | None, error: Exception) -> DataError:
+    """Damaged bytes make decoders fail in any way: each of them is the message's fault, not ours."""
+    if isinstance(error, DataError):
+        return error
+    if data is None:
+        return DecodeError(f"a message without a value is not a {name}")
+    return DecodeError(f"{len(data)} bytes are not a {name}: {error or type(error).__name__}")

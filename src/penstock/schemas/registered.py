@@ -1,0 +1,207 @@
+"""Codecs whose messages name their schema, in Confluent's wire format: every version can be read."""
+
+import io
+import json
+import struct
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+import fastavro
+import msgspec
+
+from penstock.errors import DataError, DecodeError
+from penstock.events import Event
+from penstock.schemas.avro import avro_schema
+from penstock.schemas.codec import Decoded, unreadable
+from penstock.schemas.compatibility import SchemaKind
+from penstock.schemas.directory import SchemaDirectory, WrittenSchema
+from penstock.schemas.shape import shape_of
+from penstock.schemas.upcasting import Upcast, chain
+
+E = TypeVar("E", bound=Event)
+_NATIVE = (bytes, datetime, date, Decimal, UUID)
+_HEADER = struct.Struct(">bI")
+_ABSENT = object()
+Read = Callable[[bytes], Any]
+
+
+class RegisteredCodec(ABC, Generic[E]):
+    """A zero byte, the schema's number in four bytes, the event.
+
+    Messages of the class's own schema are read straight into it. Those of another version are read with the
+    schema they were written with, then upcast step by step, then fitted to the class: fields it does not have
+    are left out, and those it has and they don't get the class's default.
+    """
+
+    kind: SchemaKind
+
+    def __init__(
+        self, cls: type[E], subject: str, directory: SchemaDirectory, upcasts: Sequence[Upcast] = ()
+    ) -> None:
+        shape = shape_of(cls)
+        self._name, self._subject, self._directory = cls.__name__, subject, directory
+        self._strict, self._lenient, self._revive = shape.strict, shape.lenient, shape.revive
+        self._upcasts = chain(upcasts)
+        self._text = self.schema_text(cls)
+        self._own: bytes | None = None
+        self._readers: dict[int, Read] = {}
+
+    @staticmethod
+    @abstractmethod
+    def schema_text(cls: type[Event]) -> str:
+        """The text of the class's schema, as it is registered."""
+        ...
+
+    @abstractmethod
+    def write(self, event: E, header: bytes) -> bytes:
+        """Return the message of an event."""
+        ...
+
+    @abstractmethod
+    def read_own(self, body: bytes) -> Any:
+        """Read an event that was written with the class's own schema."""
+        ...
+
+    @abstractmethod
+    def read_other(self, schema: WrittenSchema, upcasts: tuple[Upcast, ...]) -> Read:
+        """Return a function that reads the values of a message written with another schema."""
+        ...
+
+    def encode(self, event: E) -> bytes:
+        if self._own is None:
+            self._own = _HEADER.pack(0, self._directory.id_for(self._subject, self.kind, self._text))
+        return self.write(event, self._own)
+
+    def decode(self, data: bytes | None) -> E:
+        try:
+            return self._revive(self._reader(data)(data[5:]))  # type: ignore[no-any-return, index]
+        except Exception as error:
+            raise unreadable(self._name, data, error) from error
+
+    def decode_all(self, messages: Iterable[bytes | None]) -> Decoded[E]:
+        """Decode many messages."""
+        events: list[E | None] = []
+        failures: dict[int, DataError] = {}
+        for data in messages:
+            try:
+                events.append(self.decode(data))
+            except DataError as error:
+                failures[len(events)] = error
+                events.append(None)
+        return Decoded(events, failures)
+
+    def _reader(self, data: bytes | None) -> Read:
+        if data is None:
+            raise TypeError("no value")
+        if len(data) < 5 or data[0] != 0:
+            raise DecodeError(f"{len(data)} bytes do not begin with a schema's number: {data[:5].hex(' ')}")
+        id = _HEADER.unpack_from(data)[1]
+        if id not in self._readers:
+            self._readers[id] = self._make_reader(self._directory.written(self._subject, id))
+        return self._readers[id]
+
+    def _make_reader(self, schema: WrittenSchema) -> Read:
+        if schema.kind is not self.kind:
+            raise DecodeError(f"the message's schema is {schema.kind}, the topic's {self.kind}")
+        if json.loads(schema.text) == json.loads(self._text):
+            return self.read_own
+        return self.read_other(schema, self._upcasts.get(schema.version or 0, ()))
+
+
+class AvroCodec(RegisteredCodec[E]):
+    """Avro under Confluent's header."""
+
+    kind = SchemaKind.AVRO
+
+    def __init__(
+        self, cls: type[E], subject: str, directory: SchemaDirectory, upcasts: Sequence[Upcast] = ()
+    ) -> None:
+        super().__init__(cls, subject, directory, upcasts)
+        self._schema = fastavro.parse_schema(avro_schema(cls))
+
+    @staticmethod
+    def schema_text(cls: type[Event]) -> str:
+        return json.dumps(avro_schema(cls))
+
+    def write(self, event: E, header: bytes) -> bytes:
+        target = io.BytesIO()
+        target.write(header)
+        fastavro.schemaless_writer(target, self._schema, msgspec.to_builtins(event, builtin_types=_NATIVE))
+        return target.getvalue()
+
+    def read_own(self, body: bytes) -> Any:
+        return msgspec.convert(_read_avro(body, self._schema), self._strict, builtin_types=_NATIVE)
+
+    def read_other(self, schema: WrittenSchema, upcasts: tuple[Upcast, ...]) -> Read:
+        writer = fastavro.parse_schema(json.loads(schema.text))
+        if upcasts:
+            return lambda body: self._fit(_upcast(_read_avro(body, writer), upcasts))
+        reader = _with_absent_defaults(fastavro.parse_schema(json.loads(self._text)))
+        return lambda body: self._fit(_without_absent(_read_avro(body, writer, reader)))
+
+    def _fit(self, values: Any) -> Any:
+        return msgspec.convert(values, self._lenient, builtin_types=_NATIVE)
+
+
+class JsonSchemaCodec(RegisteredCodec[E]):
+    """JSON under Confluent's header."""
+
+    kind = SchemaKind.JSON
+
+    def __init__(
+        self, cls: type[E], subject: str, directory: SchemaDirectory, upcasts: Sequence[Upcast] = ()
+    ) -> None:
+        super().__init__(cls, subject, directory, upcasts)
+        self._encode = msgspec.json.Encoder().encode
+        self._decode: Read = msgspec.json.Decoder(self._strict).decode
+
+    @staticmethod
+    def schema_text(cls: type[Event]) -> str:
+        return json.dumps(msgspec.json.schema(shape_of(cls).strict))
+
+    def write(self, event: E, header: bytes) -> bytes:
+        return header + self._encode(event)
+
+    def read_own(self, body: bytes) -> Any:
+        return self._decode(body)
+
+    def read_other(self, schema: WrittenSchema, upcasts: tuple[Upcast, ...]) -> Read:  # noqa: ARG002
+        return lambda body: msgspec.convert(_upcast(msgspec.json.decode(body), upcasts), self._lenient)
+
+
+def _upcast(values: Any, upcasts: tuple[Upcast, ...]) -> Any:
+    for each in upcasts:
+        values = each.apply(values)
+    return values
+
+
+def _with_absent_defaults(schema: Any) -> Any:
+    """Put a mark in place of every default: fastavro would give a default as its schema spells it."""
+    if isinstance(schema, list):
+        return [_with_absent_defaults(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        name: _ABSENT if name == "default" else _with_absent_defaults(each) for name, each in schema.items()
+    }
+
+
+def _without_absent(values: Any) -> Any:
+    """Leave marked fields out, so that they get the class's own default."""
+    if isinstance(values, list):
+        return [_without_absent(each) for each in values]
+    if not isinstance(values, dict):
+        return values
+    return {name: _without_absent(each) for name, each in values.items() if each is not _ABSENT}
+
+
+def _read_avro(body: bytes, writer: Any, reader: Any = None) -> Any:
+    source = io.BytesIO(body)
+    values = fastavro.schemaless_reader(source, writer, reader)
+    if source.tell() != len(body):
+        raise ValueError(f"{len(body) - source.tell()} bytes are left over")
+    return values

@@ -1,0 +1,21 @@
+"""A directory of schemas in memory, for tests of codecs without a broker."""
+
+from penstock.errors import UnknownSchemaError
+from penstock.schemas import WrittenSchema
+
+
+class MemoryDirectory:
+    def __init__(self):
+        self._known = []
+
+    def id_for(self, subject, kind, text):
+        if (subject, kind, text) not in self._known:
+            self._known.append((subject, kind, text))
+        return self._known.index((subject, kind, text)) + 1
+
+    def written(self, subject, id):
+        if not 0 < id <= len(self._known):
+            raise UnknownSchemaError(f"no schema has the id {id}")
+        _, kind, text = self._known[id - 1]
+        mine = [each for each in self._known if each[0] == subject]
+        return WrittenSchema(kind, text, mine.index(self._known[id - 1]) + 1)
