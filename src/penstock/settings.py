@@ -39,18 +39,20 @@ class Settings:
     >>> Settings(kafka={"bootstrap.servers": "broker:9092"}).kafka["bootstrap.servers"]
     'broker:9092'
 
-    `kafka` holds Kafka's own setting names and reaches every client unchanged. `modules` are the
-    Python modules in which the command line looks for topics.
+    `kafka` holds Kafka's own setting names and reaches every client unchanged; `spark` holds Spark's, such as
+    spark.master. `modules` are the Python modules in which the command line looks for topics.
     """
 
     kafka: Mapping[str, str | Secret] = field(default_factory=dict)
     postgres: str | Secret | None = None
+    spark: Mapping[str, str] = field(default_factory=dict)
     data: Path = Path(".penstock")
     modules: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         guarded = {name: _guard(name, value) for name, value in self.kafka.items()}
         object.__setattr__(self, "kafka", MappingProxyType(guarded))
+        object.__setattr__(self, "spark", MappingProxyType(dict(self.spark)))
         if isinstance(self.postgres, str) and "@" in self.postgres:
             object.__setattr__(self, "postgres", Secret(self.postgres))
 
@@ -66,6 +68,7 @@ class Settings:
         return cls(
             kafka=kafka,
             postgres=written.get("postgres", local.get("postgres")),
+            spark=written.get("spark", {}),
             data=data,
             modules=tuple(written.get("modules", ())),
         )
@@ -103,14 +106,18 @@ def _from_file(path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
         written = tomllib.loads(path.read_text())
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path.name} is not valid TOML: {error}") from error
-    unknown = written.keys() - {"kafka", "postgres", "data", "modules"}
+    unknown = written.keys() - {"kafka", "postgres", "spark", "data", "modules"}
     if unknown:
         raise SettingsError(
             f"penstock.toml has an unknown setting {min(unknown)!r}",
-            hint="known are kafka, postgres, data and modules",
+            hint="known are kafka, postgres, spark, data and modules",
         )
     written["kafka"] = {
         name: _resolve(f"kafka.{name}", value, environ) for name, value in _flat(written.get("kafka", {}))
+    }
+    written["spark"] = {
+        f"spark.{name}": reveal(_resolve(f"spark.{name}", value, environ))
+        for name, value in _flat(written.get("spark", {}))
     }
     if "postgres" in written:
         written["postgres"] = _resolve("postgres", written["postgres"], environ)

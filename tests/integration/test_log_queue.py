@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from threading import Thread
+from threading import Thread, Timer
 
 import pytest
 
@@ -219,6 +219,13 @@ def test_a_lease_that_is_over_before_its_turn_is_not_worked_on(settings, jobs, o
             seen.append((lease.event.number, lease.deliveries))
     assert seen[0] == (0, 1)
     assert sorted(seen[1:]) == [(0, 2), (1, 2), (2, 2)]
+
+
+def test_ctrl_c_is_heard_while_nothing_comes(opened):
+    with opened() as queue:
+        Timer(1.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            next(queue.take(idle="20 seconds"))
 
 
 def test_what_can_not_be_is_refused_when_the_queue_is_opened(settings, jobs, opened):

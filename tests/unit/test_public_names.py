@@ -8,9 +8,11 @@ import pytest
 import penstock.errors
 
 
-@pytest.mark.parametrize("name", ["penstock.events", "penstock.schemas", "penstock.log", "penstock.local"])
+@pytest.mark.parametrize(
+    "name", ["events", "schemas", "schemas.compatibility", "log", "registry", "local", "process"]
+)
 def test_public_names_exist_and_are_sorted(name):
-    package = importlib.import_module(name)
+    package = importlib.import_module(f"penstock.{name}")
     assert sorted(set(package.__all__)) == sorted(package.__all__)
     for public in package.__all__:
         assert hasattr(package, public)

@@ -35,6 +35,11 @@ def test_the_file_wins_over_local_services_and_variables_over_the_file(tmp_path)
     assert isinstance(found.postgres, Secret)
 
 
+def test_sparks_own_settings(tmp_path):
+    text = '[spark]\nmaster = "local[3]"\nsql.shuffle.partitions = 5'
+    assert load(tmp_path, text).spark == {"spark.master": "local[3]", "spark.sql.shuffle.partitions": "5"}
+
+
 def test_modules_and_data(tmp_path):
     found = load(tmp_path, 'modules = ["shop.topics"]\ndata = "elsewhere"')
     assert (found.modules, found.data) == (("shop.topics",), tmp_path / "elsewhere")

@@ -5,9 +5,9 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from confluent_kafka import AcknowledgeType, IllegalStateException, KafkaError, ShareConsumer
+from confluent_kafka import AcknowledgeType, IllegalStateException, KafkaError, KafkaException, ShareConsumer
 
-from penstock.errors import GroupError, LogError
+from penstock.errors import GroupError, LogError, PenstockError
 from penstock.log.client import TIMEOUT, Ear, asking, configuration, explain
 from penstock.settings import Settings
 
@@ -49,8 +49,10 @@ class ShareClient:
 
     def poll(self) -> list[Any]:
         """Wait a tick for messages, so that Ctrl-C is heard; what came before must be settled."""
-        with asking(f"read topic {self._topic!r}", self._ear):
+        try:
             found = self._client.poll(_TICK)
+        except KafkaException as error:
+            raise self._explained(error.args[0]) from error
         good = [message for message in found if self._is_good(message.error())]
         if self._ear.refusal is not None:
             raise LogError(f"can't read topic {self._topic!r} as a queue: {self._ear.refusal}")
@@ -95,9 +97,12 @@ class ShareClient:
             return True
         if error.retriable() or error.code() in (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT):
             return False  # the client tries again by itself
-        if error.fatal():
-            raise GroupError(
-                f"group {self._group!r} can't be a queue's: {error.str()}",
-                hint="if it is a group of consumers, give the queue another name",
-            )
-        raise explain(f"read topic {self._topic!r}", error)
+        raise self._explained(error)
+
+    def _explained(self, error: KafkaError) -> PenstockError:
+        if not error.fatal():
+            return explain(f"read topic {self._topic!r}", error, self._ear)
+        return GroupError(
+            f"group {self._group!r} can't be a queue's: {error.str()}",
+            hint="if it is a group of consumers, give the queue another name",
+        )
