@@ -6,34 +6,58 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import confluent_kafka
 
 from penstock.apps.tour.payments import make_payments, payments
+from penstock.events import Event
 from penstock.local import running
 from penstock.log import Broker, Consumer, Producer, Topic, apply
 from penstock.registry import Registry
 from penstock.settings import Settings
 
+
+@dataclass(frozen=True)
+class View(Event):
+    """A small event: two texts and a time. A payment has a decimal and two floats more."""
+
+    user: str
+    url: str
+    at: datetime
+
+
+views = Topic("bench.views", View, key="user")
 EVENTS = 200_000
 ROUNDS = 5
 SIZE = 1000
 
 
 def main() -> None:
-    print(f"Produce and consume {EVENTS:,} payments, 4 partitions; median of {ROUNDS} interleaved rounds\n")
-    print("| format | work | plain client | Penstock | ratio |")
-    print("|---|---|---:|---:|---:|")
-    with running(services=("kafka",)) as settings:
-        events = list(make_payments(EVENTS))
-        with Registry(settings) as registry:
+    print(f"Produce and consume {EVENTS:,} events, 4 partitions; median of {ROUNDS} interleaved rounds\n")
+    print("| event | format | work | plain client | Penstock | ratio |")
+    print("|---|---|---|---:|---:|---:|")
+    with running(services=("kafka",)) as settings, Registry(settings) as registry:
+        pages, paid = list(make_views(EVENTS)), list(make_payments(EVENTS))
+        for topic, events in ((views, pages), (payments, paid)):
             for format in ("json", "json-schema", "avro"):
-                topic = replace(payments, name=f"bench.{format}", format=format, partitions=4)
-                _compare(settings, topic, events, registry)
+                name = f"bench.{topic.event.__name__}.{format}"
+                _compare(settings, replace(topic, name=name, format=format, partitions=4), events, registry)
     print(f"\n`penstock up` to the first acknowledged event: {up_to_first_event():.1f} s")
+
+
+def make_views(count: int) -> Iterator[View]:
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    for number in range(count):
+        yield View(
+            f"user-{number % 5000}",
+            f"/shop/{number % 997}",
+            start + timedelta(milliseconds=number),
+            id=f"v{number}",
+        )
 
 
 def _compare(settings: Settings, topic: Topic, events: list, registry: Registry) -> None:
@@ -56,7 +80,10 @@ def _compare(settings: Settings, topic: Topic, events: list, registry: Registry)
     for work in ("produce", "consume"):
         plain_rate, typed_rate = (statistics.median(rounds[f"{side} {work}"]) for side in ("plain", "typed"))
         ratio = typed_rate / plain_rate
-        print(f"| {topic.format} | {work} | {plain_rate:,.0f}/s | {typed_rate:,.0f}/s | {ratio:.2f} |")
+        event = topic.event.__name__
+        print(
+            f"| {event} | {topic.format} | {work} | {plain_rate:,.0f}/s | {typed_rate:,.0f}/s | {ratio:.2f} |"
+        )
 
 
 def _rate(work: Callable[[], float]) -> float:

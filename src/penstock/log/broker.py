@@ -1,5 +1,6 @@
 """The broker: what topics it has, and the questions and orders that are not about events."""
 
+import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from confluent_kafka.admin import (
 )
 
 from penstock.errors import PenstockError, TopicError
-from penstock.log.client import TIMEOUT, Ear, asking, configuration
+from penstock.log.client import TIMEOUT, Ear, asking, configuration, patiently
 from penstock.settings import Settings
 
 _OWN_SOURCES = (ConfigSource.DYNAMIC_TOPIC_CONFIG.value, ConfigSource.DYNAMIC_TOPIC_CONFIG)
@@ -90,13 +91,26 @@ class Broker:
             return self._list_offsets([TopicPartition(name, partition)], OffsetSpec.latest())[partition]
 
     def _list_offsets(self, partitions: list[TopicPartition], spec: OffsetSpec) -> dict[int, int]:
-        asked = self.admin.list_offsets(dict.fromkeys(partitions, spec))
-        return {place.partition: self._wait(future).offset for place, future in asked.items()}
+        def ask() -> dict[int, int]:
+            asked = self.admin.list_offsets(dict.fromkeys(partitions, spec))
+            return {place.partition: self._wait(future).offset for place, future in asked.items()}
+
+        return patiently(ask)
 
     def create(self, name: str, partitions: int, replication: int, config: Mapping[str, str]) -> None:
         with asking(f"create topic {name!r}", self._ear):
             wanted = NewTopic(name, partitions, replication, config=dict(config))
             self._wait(self.admin.create_topics([wanted])[name])
+            self._await_leaders(name, partitions)
+
+    def _await_leaders(self, name: str, partitions: int) -> None:
+        """A topic that was just made is not there for everybody yet."""
+        deadline = time.monotonic() + TIMEOUT
+        while time.monotonic() < deadline:
+            found = self.admin.list_topics(name, timeout=TIMEOUT).topics[name].partitions
+            if len(found) == partitions and all(each.leader >= 0 for each in found.values()):
+                return
+            time.sleep(0.02)
 
     def ensure(self, name: str, partitions: int, config: Mapping[str, str]) -> None:
         """Create a topic unless it exists, whoever comes first."""

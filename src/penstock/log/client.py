@@ -1,20 +1,29 @@
 """What every Kafka client of ours has in common: its settings, and an ear for its complaints."""
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
 from penstock.errors import LogError, PenstockError, TopicError
 from penstock.settings import Settings
 
+T = TypeVar("T")
 TIMEOUT = 15.0
 _UNREACHABLE = (
     KafkaError._TRANSPORT,
     KafkaError._ALL_BROKERS_DOWN,
     KafkaError._TIMED_OUT,
     KafkaError._RESOLVE,
+)
+_NOT_YET = (
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
 )
 _REFUSED = (KafkaError._AUTHENTICATION, KafkaError._SSL)
 _WRONG_TOPIC = (KafkaError.INVALID_CONFIG, KafkaError.INVALID_PARTITIONS, KafkaError.TOPIC_ALREADY_EXISTS)
@@ -42,6 +51,18 @@ def configuration(
     """Return a client's configuration: the user's settings win over our own, but not over what we demand."""
     # librdkafka's own lines on stderr would be a second, cruder voice: errors are raised instead.
     return {"log_level": 0} | dict(own) | settings.client() | dict(demanded) | {"error_cb": ear}
+
+
+def patiently(ask: Callable[[], T]) -> T:
+    """Ask again while the broker says that it will know in a moment, as it does of a topic that is new."""
+    deadline = time.monotonic() + TIMEOUT
+    while True:
+        try:
+            return ask()
+        except KafkaException as error:
+            if error.args[0].code() not in _NOT_YET or time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
 
 
 @contextmanager
