@@ -66,7 +66,8 @@ def _description(wanted: Sequence[Coordinates]) -> str:
     return (
         '<ivy-module version="2.0"><info organisation="penstock" module="jars"/>\n<dependencies>\n'
         + "\n".join(lines)
-        + "\n</dependencies></ivy-module>\n"
+        # The sets have jars in common, in versions of their own: keep all of them.
+        + '\n</dependencies><conflicts><manager name="all"/></conflicts></ivy-module>\n'
     )
 
 
