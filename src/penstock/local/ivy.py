@@ -14,6 +14,7 @@ from penstock.errors import ServiceError, SetupError
 from penstock.local import java
 
 SETTINGS_VARIABLE = "PENSTOCK_IVY_SETTINGS"
+_COMPLAINTS = ("unresolved dependency", "[FAILED     ]", "UnknownHost", "Server access error")
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,6 @@ def _follow(output: Iterable[str], progress: Callable[[int], None]) -> str:
         if "[SUCCESSFUL ]" in line:
             arrived += 1
             progress(arrived)
-        elif any(word in line for word in ("unresolved dependency", "[FAILED     ]", "UnknownHost", "ERROR")):
+        elif any(word in line for word in _COMPLAINTS):
             complaints.append(line.strip())
     return "; ".join(complaints)
