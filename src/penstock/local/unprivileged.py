@@ -1,9 +1,11 @@
 """Running a program that refuses to be root, as root, without adding users or opening anybody's folders."""
 
+import hashlib
 import os
 import pwd
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +41,38 @@ def hand_over(folder: Path, owner: int) -> None:
         return
     for path in (*folder.rglob("*"), folder):
         os.chown(path, owner, -1, follow_symlinks=False)
+
+
+def open_to_all(folder: Path, copies: Path = Path("/var/tmp")) -> Path:  # noqa: S108
+    """Return a folder of programs, or a copy of it, that every user may enter.
+
+    A right to pass closed folders is not enough: a program that asks access(2) about itself is told of what
+    its user may do by nature.
+    """
+    if all(path.stat().st_mode & 0o005 == 0o005 for path in (folder, *folder.resolve().parents)):
+        return folder
+    known = hashlib.sha256(f"{folder} {folder.stat().st_mtime_ns}".encode()).hexdigest()[:16]
+    copy = copies / f"penstock-{known}"
+    if not copy.exists():
+        _copy_open(folder, copy)
+    if copy.stat().st_uid != os.geteuid() or copy.stat().st_mode & 0o022:
+        raise SetupError(f"{copy} was made by somebody else", hint="remove it, then try again")
+    return copy
+
+
+def _copy_open(folder: Path, copy: Path) -> None:
+    """Copy a folder for all to read; it gets its name when it is whole."""
+    draft = Path(tempfile.mkdtemp(prefix="penstock-new-", dir=copy.parent))
+    shutil.copytree(folder, draft, symlinks=True, dirs_exist_ok=True)
+    for path in (draft, *draft.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(
+                path.stat().st_mode & 0o700 | (0o055 if path.is_dir() or os.access(path, os.X_OK) else 0o044)
+            )
+    try:
+        draft.rename(copy)
+    except OSError:  # somebody was faster
+        shutil.rmtree(draft)
 
 
 def _stand_in() -> pwd.struct_passwd:
