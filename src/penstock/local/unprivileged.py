@@ -43,27 +43,29 @@ def hand_over(folder: Path, owner: int) -> None:
         os.chown(path, owner, -1, follow_symlinks=False)
 
 
-def open_to_all(folder: Path, copies: Path = Path("/var/tmp")) -> Path:  # noqa: S108
-    """Return a folder of programs, or a copy of it, that every user may enter.
+def open_to_all(folder: Path, parts: Sequence[str], copies: Path = Path("/var/tmp")) -> Path:  # noqa: S108
+    """Return a folder of programs, or a copy of its `parts`, that every user may enter.
 
     A right to pass closed folders is not enough: a program that asks access(2) about itself is told of what
     its user may do by nature.
     """
     if all(path.stat().st_mode & 0o005 == 0o005 for path in (folder, *folder.resolve().parents)):
         return folder
-    known = hashlib.sha256(f"{folder} {folder.stat().st_mtime_ns}".encode()).hexdigest()[:16]
+    ages = [(folder / part).stat().st_mtime_ns for part in parts]
+    known = hashlib.sha256(f"{folder} {ages}".encode()).hexdigest()[:16]
     copy = copies / f"penstock-{known}"
     if not copy.exists():
-        _copy_open(folder, copy)
+        _copy_open(folder, parts, copy)
     if copy.stat().st_uid != os.geteuid() or copy.stat().st_mode & 0o022:
         raise SetupError(f"{copy} was made by somebody else", hint="remove it, then try again")
     return copy
 
 
-def _copy_open(folder: Path, copy: Path) -> None:
-    """Copy a folder for all to read; it gets its name when it is whole."""
+def _copy_open(folder: Path, parts: Sequence[str], copy: Path) -> None:
+    """Copy parts of a folder for all to read; the copy gets its name when it is whole."""
     draft = Path(tempfile.mkdtemp(prefix="penstock-new-", dir=copy.parent))
-    shutil.copytree(folder, draft, symlinks=True, dirs_exist_ok=True)
+    for part in parts:
+        shutil.copytree(folder / part, draft / part, symlinks=True)
     for path in (draft, *draft.rglob("*")):
         if not path.is_symlink():
             path.chmod(

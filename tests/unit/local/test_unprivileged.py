@@ -41,15 +41,15 @@ def test_programs_below_a_closed_folder_are_copied_to_an_open_one(tmp_path: Path
     program.chmod(0o700)
     closed.chmod(0o700)
     copies.mkdir()
-    copy = unprivileged.open_to_all(closed / "pg", copies)
+    copy = unprivileged.open_to_all(closed, ["pg"], copies)
     assert copy.parent == copies
-    assert (copy / "bin" / "postgres").stat().st_mode & 0o777 == 0o755
+    assert (copy / "pg" / "bin" / "postgres").stat().st_mode & 0o777 == 0o755
     assert copy.stat().st_mode & 0o055 == 0o055
-    assert unprivileged.open_to_all(closed / "pg", copies) == copy
+    assert unprivileged.open_to_all(closed, ["pg"], copies) == copy
     copy.chmod(0o777)
     with pytest.raises(SetupError, match="made by somebody else"):
-        unprivileged.open_to_all(closed / "pg", copies)
+        unprivileged.open_to_all(closed, ["pg"], copies)
 
 
 def test_open_programs_stay_where_they_are() -> None:
-    assert unprivileged.open_to_all(Path("/usr/bin")) == Path("/usr/bin")
+    assert unprivileged.open_to_all(Path("/usr/bin"), []) == Path("/usr/bin")
