@@ -1,5 +1,6 @@
 """The command line by hand: what it prints, and the exit codes."""
 
+import io
 import json
 import os
 import subprocess
@@ -7,6 +8,8 @@ import sys
 import time
 
 import pytest
+
+from penstock.cli.main import run
 
 SHOP = """
 from dataclasses import dataclass
@@ -36,21 +39,22 @@ def shop(tmp_path, unique):
 
 
 @pytest.fixture
-def penstock(settings, tmp_path):
-    def run(*words, code=0):
-        done = subprocess.run(
-            [sys.executable, "-c", "from penstock.cli.main import run; run()", *words],
-            env=os.environ
-            | {"PENSTOCK_KAFKA_BOOTSTRAP_SERVERS": settings.kafka["bootstrap.servers"], "COLUMNS": "200"},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
-        assert done.returncode == code, done.stderr
-        return done.stdout + done.stderr
+def penstock(settings, tmp_path, monkeypatch, capsys):
+    """The command line, run in this process: its words, its output and its exit code are the real ones."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PENSTOCK_KAFKA_BOOTSTRAP_SERVERS", settings.kafka["bootstrap.servers"])
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
 
-    return run
+    def invoke(*words, code=0):
+        monkeypatch.setattr(sys, "argv", ["penstock", *words])
+        with pytest.raises(SystemExit) as ended:
+            run()
+        output = capsys.readouterr()
+        assert ended.value.code == code, output.err
+        return output.out + output.err
+
+    return invoke
 
 
 def test_topics_from_plan_to_delete(penstock, shop, unique):

@@ -239,6 +239,7 @@ def test_reset_is_shown_first_then_done(settings, topic):
     assert sum(lag.events for lag in groups.lag(group)) == 20
     groups.reset(group, topic.name, from_offsets({0: 1}), dry_run=False)
     assert group in [state.group for state in groups.all()]
+    assert groups.lag(group + ".none") == []
     with pytest.raises(GroupError, match="does not exist"):
         groups.describe(group + ".none")
 

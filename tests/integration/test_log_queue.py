@@ -221,7 +221,15 @@ def test_a_lease_that_is_over_before_its_turn_is_not_worked_on(settings, jobs, o
     assert sorted(seen[1:]) == [(0, 2), (1, 2), (2, 2)]
 
 
-def test_ctrl_c_is_heard_while_nothing_comes(opened):
+@pytest.fixture
+def hearing():
+    """SIGINT as at a terminal: a run in the background starts with it ignored, and Python leaves it so."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_is_heard_while_nothing_comes(opened, hearing):
     with opened() as queue:
         Timer(1.5, os.kill, (os.getpid(), signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt):

@@ -24,6 +24,9 @@ _NOT_YET = (
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
 )
 _REFUSED = (KafkaError._AUTHENTICATION, KafkaError._SSL)
 _WRONG_TOPIC = (KafkaError.INVALID_CONFIG, KafkaError.INVALID_PARTITIONS, KafkaError.TOPIC_ALREADY_EXISTS)
@@ -54,7 +57,7 @@ def configuration(
 
 
 def patiently(ask: Callable[[], T]) -> T:
-    """Ask again while the broker says that it will know in a moment, as it does of a topic that is new."""
+    """Ask again while the broker will know in a moment, as of a topic that is new or after its start."""
     deadline = time.monotonic() + TIMEOUT
     while True:
         try:

@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import confluent_kafka
-from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 
 from penstock.errors import GroupError
 from penstock.log.broker import Broker
-from penstock.log.client import TIMEOUT, Ear, asking, configuration
+from penstock.log.client import TIMEOUT, Ear, asking, configuration, patiently
 from penstock.log.positions import Position
 from penstock.settings import Settings
 
@@ -67,14 +67,21 @@ class Groups:
     def all(self) -> list[GroupState]:
         """Return every group with its state, without members."""
         with asking("list groups"):
-            found = self._admin.list_consumer_groups().result(TIMEOUT)
-        states = [GroupState(each.group_id, each.state.name.lower()) for each in found.valid]
+            found = patiently(self._list)
+        states = [GroupState(each.group_id, each.state.name.lower()) for each in found]
         return sorted(states, key=lambda state: state.group)
+
+    def _list(self) -> list[Any]:
+        found = self._admin.list_consumer_groups().result(TIMEOUT)
+        for error in found.errors:
+            raise error if isinstance(error, KafkaException) else KafkaException(error)
+        listed: list[Any] = found.valid
+        return listed
 
     def describe(self, group: str) -> GroupState:
         """Return a group with its members."""
         with asking(f"describe group {group!r}"):
-            found = self._admin.describe_consumer_groups([group])[group].result(TIMEOUT)
+            found = patiently(lambda: self._admin.describe_consumer_groups([group])[group].result(TIMEOUT))
         state = found.state.name.lower()
         if state == "dead":
             raise GroupError(f"group {group!r} does not exist", hint="run `penstock groups list`")
@@ -83,8 +90,8 @@ class Groups:
     def lag(self, group: str, now: datetime | None = None) -> list[Lag]:
         """Return how far a group is behind, partition by partition."""
         moment = datetime.now(UTC) if now is None else now
-        with _reader(self._settings) as reader:
-            return [_lag(reader, each, moment) for each in self._positions(group)]
+        with _reader(self._settings, group) as reader:
+            return [_lag(reader, each, moment) for each in self._positions(reader, group)]
 
     def reset(self, group: str, topic: str, to: Position, *, dry_run: bool = True) -> list[Move]:
         """Move a group to another place in a topic; with `dry_run` only say what would be done."""
@@ -94,10 +101,12 @@ class Groups:
                 f"group {group!r} has {len(state.members)} members",
                 hint="stop them, then reset its positions",
             )
-        before = {each.partition: each.offset for each in self._positions(group) if each.topic == topic}
         count = Broker(self._settings).topic(topic).partitions
         partitions = [TopicPartition(topic, number) for number in range(count)]
-        with _reader(self._settings) as reader, asking(f"find positions in {topic!r}"):
+        with _reader(self._settings, group) as reader, asking(f"find positions in {topic!r}"):
+            before = {
+                each.partition: each.offset for each in self._positions(reader, group) if each.topic == topic
+            }
             after = to.resolve(reader, partitions)
         if not dry_run:
             request = [ConsumerGroupTopicPartitions(group, after)]
@@ -105,18 +114,26 @@ class Groups:
                 self._admin.alter_consumer_group_offsets(request)[group].result(TIMEOUT)
         return [Move(each.partition, before.get(each.partition), each.offset) for each in after]
 
-    def _positions(self, group: str) -> list[TopicPartition]:
+    def _positions(self, reader: Any, group: str) -> list[TopicPartition]:
+        """Asked of a consumer: librdkafka's admin client crashes if the coordinator is not ready yet."""
         with asking(f"read the positions of group {group!r}"):
-            request = [ConsumerGroupTopicPartitions(group)]
-            found = self._admin.list_consumer_group_offsets(request)[group].result(TIMEOUT)
-        return sorted(found.topic_partitions, key=lambda each: (each.topic, each.partition))
+            topics = self._admin.list_topics(timeout=TIMEOUT).topics
+            everywhere = [
+                TopicPartition(name, number)
+                for name, topic in topics.items()
+                if not name.startswith("__")
+                for number in topic.partitions
+            ]
+            found = patiently(lambda: reader.committed(everywhere, timeout=TIMEOUT)) if everywhere else []
+        known = [each for each in found if each.offset >= 0]
+        return sorted(known, key=lambda each: (each.topic, each.partition))
 
 
 class _reader:
-    """A client that belongs to no group, for looking into partitions."""
+    """A client that looks into partitions and a group's positions, and joins nothing."""
 
-    def __init__(self, settings: Settings) -> None:
-        demanded = {"group.id": "penstock.look", "enable.auto.commit": False}
+    def __init__(self, settings: Settings, group: str) -> None:
+        demanded = {"group.id": group, "enable.auto.commit": False}
         self._client = confluent_kafka.Consumer(configuration(settings, {}, demanded, Ear()))
 
     def __enter__(self) -> Any:

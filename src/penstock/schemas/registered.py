@@ -47,7 +47,8 @@ class RegisteredCodec(ABC, Generic[E]):
         self._strict, self._lenient, self._revive = shape.strict, shape.lenient, shape.revive
         self._upcasts = chain(upcasts)
         self._text = self.schema_text(cls)
-        self._own: bytes | None = None
+        self._own: bytes | None = None  # the header that this codec writes
+        self._own_header: bytes | None = None  # the one that was read before messages of the own schema
         self._readers: dict[int, Read] = {}
 
     @staticmethod
@@ -83,14 +84,18 @@ class RegisteredCodec(ABC, Generic[E]):
             raise unreadable(self._name, data, error) from error
 
     def decode_all(self, messages: Iterable[bytes | None]) -> Decoded[E]:
-        """Decode many messages."""
+        """Decode many messages; most of them were written with the class's own schema."""
+        read, revive = self.read_own, self._revive
         events: list[E | None] = []
         failures: dict[int, DataError] = {}
         for data in messages:
             try:
-                events.append(self.decode(data))
-            except DataError as error:
-                failures[len(events)] = error
+                if data is not None and data[:5] == self._own_header:
+                    events.append(revive(read(data[5:])))
+                else:
+                    events.append(self.decode(data))
+            except Exception as error:
+                failures[len(events)] = unreadable(self._name, data, error)
                 events.append(None)
         return Decoded(events, failures)
 
@@ -102,6 +107,8 @@ class RegisteredCodec(ABC, Generic[E]):
         id = _HEADER.unpack_from(data)[1]
         if id not in self._readers:
             self._readers[id] = self._make_reader(self._directory.written(self._subject, id))
+            if self._readers[id] == self.read_own:
+                self._own_header = data[:5]
         return self._readers[id]
 
     def _make_reader(self, schema: WrittenSchema) -> Read:
