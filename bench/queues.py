@@ -96,7 +96,7 @@ def _rows(lines: list[Line], killed: int, at: float) -> dict[str, str]:
     times = Counter(line.number for line in starts)
     busy = {line.worker for line in starts}
     last = max((line for line in starts if line.worker == killed), key=lambda line: line.at).number
-    takeover = min(line.at for line in starts if line.number == last and line.worker != killed) - at
+    again = [line.at - at for line in starts if line.number == last and line.worker != killed]
     took = max(line.at for line in lines) - min(line.at for line in lines)
     return {
         "workers on partitions": f"{WORKERS} on {PARTITIONS}",
@@ -104,7 +104,7 @@ def _rows(lines: list[Line], killed: int, at: float) -> dict[str, str]:
         "events done": f"{len({line.number for line in lines if line.word == 'end'}):,}",
         "seconds for all of them": f"{took:.1f}",
         "events started twice": str(sum(count > 1 for count in times.values())),
-        "the killed worker's event was taken over after": f"{takeover:.2f} s",
+        "the killed worker's event was taken over after": f"{min(again):.2f} s" if again else "it held none",
         "keys worked on in order": f"{_ordered(starts)} of {KEYS}",
     }
 
