@@ -56,6 +56,11 @@ def configuration(
     return {"log_level": 0} | dict(own) | settings.client() | dict(demanded) | {"error_cb": ear}
 
 
+def passes(error: KafkaError) -> bool:
+    """Say whether the client goes on trying by itself, so that there is nothing to tell."""
+    return error.retriable() or error.code() in (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT)
+
+
 def patiently(ask: Callable[[], T]) -> T:
     """Ask again while the broker will know in a moment, as of a topic that is new or after its start."""
     deadline = time.monotonic() + TIMEOUT

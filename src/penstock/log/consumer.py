@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from penstock.durations import duration
 from penstock.errors import ConfigurationError, LogError
 from penstock.events import Event
-from penstock.log.client import TIMEOUT, Ear, asking, configuration, explain
+from penstock.log.client import TIMEOUT, Ear, asking, configuration, explain, passes
 from penstock.log.dead_letters import DeadLetters, dead_letter
 from penstock.log.positions import Position, from_beginning
 from penstock.log.records import Batch, Record
@@ -241,8 +241,8 @@ class Consumer(Generic[E]):
                 f"no longer is: {error.str()}",
                 hint="events were deleted before they were read; see `penstock groups reset`",
             )
-        if error.retriable() or error.code() in (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT):
-            return False  # the client tries again by itself
+        if passes(error):
+            return False
         raise explain(f"read topic {self.topic.name!r}", error)
 
     def _decode(self, messages: list[Any]) -> Batch[E]:
@@ -270,11 +270,15 @@ class Consumer(Generic[E]):
     def _assigned(self, client: Any, partitions: list[TopicPartition]) -> None:
         if self._closing:
             return
-        known = client.committed(partitions, timeout=TIMEOUT)
-        unknown = [each for each in known if each.offset < 0]
-        started = self._start.resolve(client, unknown) if unknown else []
-        client.incremental_assign([each for each in known if each.offset >= 0] + started)
+        client.incremental_assign(self._places(partitions))
         self._tell("assigned", partitions)
+
+    def _places(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        """Where the group stands in partitions, or where it starts if it has no position there yet."""
+        known = self._client.committed(partitions, timeout=TIMEOUT) if partitions else []
+        unknown = [each for each in known if each.offset < 0]
+        started = self._start.resolve(self._client, unknown) if unknown else []
+        return [each for each in known if each.offset >= 0] + started
 
     def _revoked(self, client: Any, partitions: list[TopicPartition]) -> None:
         self.commit()  # if it is too late for that, the next owner reads them again

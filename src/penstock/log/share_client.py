@@ -8,7 +8,7 @@ from typing import Any
 from confluent_kafka import AcknowledgeType, IllegalStateException, KafkaError, KafkaException, ShareConsumer
 
 from penstock.errors import GroupError, LogError, PenstockError
-from penstock.log.client import TIMEOUT, Ear, asking, configuration, explain
+from penstock.log.client import TIMEOUT, Ear, asking, configuration, explain, passes
 from penstock.settings import Settings
 
 _TICK = 0.1
@@ -95,8 +95,8 @@ class ShareClient:
     def _is_good(self, error: KafkaError | None) -> bool:
         if error is None:
             return True
-        if error.retriable() or error.code() in (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT):
-            return False  # the client tries again by itself
+        if passes(error):
+            return False
         raise self._explained(error)
 
     def _explained(self, error: KafkaError) -> PenstockError:

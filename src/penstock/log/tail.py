@@ -7,11 +7,11 @@ from typing import Any
 
 import confluent_kafka
 import msgspec
-from confluent_kafka import KafkaError, TopicPartition
+from confluent_kafka import TopicPartition
 
 from penstock.errors import DataError
 from penstock.log.broker import Broker
-from penstock.log.client import Ear, asking, configuration, explain
+from penstock.log.client import Ear, asking, configuration, explain, passes
 from penstock.log.positions import from_beginning, from_end, from_time
 from penstock.schemas import Codec
 from penstock.settings import Settings
@@ -54,7 +54,7 @@ def _is_good(message: Any, name: str) -> bool:
     error = message.error()
     if error is None:
         return True
-    if error.retriable() or error.code() in (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT):
+    if passes(error):
         return False
     raise explain(f"read topic {name!r}", error)
 

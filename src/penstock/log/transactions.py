@@ -178,9 +178,5 @@ class ExactlyOnce(Consumer[E]):
     def _undo(self) -> None:
         """Abort, and go back to where the group's committed positions are."""
         self._writer.abort()
-        held = self._client.assignment()
-        known = self._client.committed(held, timeout=TIMEOUT) if held else []
-        unknown = [each for each in known if each.offset < 0]
-        started = self._start.resolve(self._client, unknown) if unknown else []
-        for place in [each for each in known if each.offset >= 0] + started:
+        for place in self._places(self._client.assignment()):
             self._client.seek(place)

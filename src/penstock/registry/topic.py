@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError, TopicPartition
 
 from penstock.errors import LogError
 from penstock.log.broker import Broker
-from penstock.log.client import TIMEOUT, Ear, asking, configuration
+from penstock.log.client import TIMEOUT, Ear, asking, configuration, passes
 from penstock.registry.records import Record, from_message, to_message
 from penstock.settings import Settings
 
@@ -92,10 +92,7 @@ class SchemaTopic:
             self._move_to(message.offset() + 1)
         elif error.code() == KafkaError._PARTITION_EOF:
             self._move_to(message.offset())
-        elif not error.retriable() and error.code() not in (
-            KafkaError._ALL_BROKERS_DOWN,
-            KafkaError._TRANSPORT,
-        ):
+        elif not passes(error):
             raise LogError(error.str())
 
     def _move_to(self, position: int) -> None:
