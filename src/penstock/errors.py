@@ -6,6 +6,7 @@ PenstockError
 │   ├── LogError               the broker refused or did not answer
 │   ├── DeliveryError          events were handed over but not acknowledged
 │   ├── LeaseError             a queue's event was decided on after its lease was over
+│   ├── SinkError              a sink did not take a batch
 │   └── BufferFullError        the producer's buffer is full and the policy says raise
 ├── ConfigurationError         fix the settings, the machine or the declaration
 │   ├── SettingsError          penstock.toml or a PENSTOCK_* variable
@@ -15,7 +16,11 @@ PenstockError
 │   ├── InvalidSchemaError     a text that is not a schema
 │   ├── IncompatibleSchemaError  a schema that may not follow the earlier ones
 │   ├── UnknownSubjectError    a subject, version or setting that the registry does not have
-│   └── GroupError             a group that can't be changed as asked
+│   ├── GroupError             a group that can't be changed as asked
+│   ├── FlowError              a flow that can't be as described, or not in its mode
+│   ├── TargetError            a table that can't take a flow's results
+│   ├── LedgerError            a sink's ledger that doesn't fit the flow's checkpoint
+│   └── FencedError            another writer has taken over the sink
 ├── DataError                  fix the data
 │   ├── EventError             a value that does not fit its event class
 │   ├── DecodeError            bytes that are not the event they should be
@@ -66,6 +71,10 @@ class DeliveryError(TryAgainError):
 
 class LeaseError(TryAgainError):
     id = "try-again.lease"
+
+
+class SinkError(TryAgainError):
+    id = "try-again.sink"
 
 
 class BufferFullError(TryAgainError):
@@ -125,6 +134,22 @@ class UnknownSubjectError(ConfigurationError):
 
 class GroupError(ConfigurationError):
     id = "configuration.group"
+
+
+class FlowError(ConfigurationError):
+    id = "configuration.flow"
+
+
+class TargetError(ConfigurationError):
+    id = "configuration.target"
+
+
+class LedgerError(ConfigurationError):
+    id = "configuration.ledger"
+
+
+class FencedError(ConfigurationError):
+    id = "configuration.fenced"
 
 
 class DataError(PenstockError):

@@ -1,0 +1,1 @@
+"""Flows described, then run in three modes."""

@@ -1,0 +1,1 @@
+"""Answers out, exactly once: sinks that write a batch and the ledger in one transaction."""
