@@ -22,7 +22,8 @@ def unique():
 
 @pytest.fixture(scope="session")
 def spark():
-    """One Spark session for all tests."""
-    made = session(name="tests", partitions=1, shuffle=2)
+    """One Spark session for all tests; compiling for the long run would take longer than the tests."""
+    quick = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+    made = session(name="tests", partitions=6, shuffle=2, config=quick)
     yield made
     made.stop()

@@ -11,19 +11,19 @@ VARIABLE = "PENSTOCK_POINTS"
 _PATIENCE = 60.0
 
 
-def reach(point: str) -> None:
-    """Pass a point; in a harness, wait until it lets us go on."""
+def reach(point: str, subject: str = "") -> None:
+    """Pass a point, with the flow or sink it is about; in a harness, wait until it lets us go on."""
     address = os.environ.get(VARIABLE)
     if address is not None:
-        _tell(address, point)
+        _tell(address, f"{os.getpid()} {point} {subject}\n")
 
 
-def _tell(address: str, point: str) -> None:
-    with socket.socket(socket.AF_UNIX) as line:
-        line.settimeout(_PATIENCE)
+def _tell(address: str, line: str) -> None:
+    with socket.socket(socket.AF_UNIX) as harness:
+        harness.settimeout(_PATIENCE)
         try:
-            line.connect(address)
-            line.sendall(f"{os.getpid()} {point}\n".encode())
-            line.recv(1)
+            harness.connect(address)
+            harness.sendall(line.encode())
+            harness.recv(1)
         except OSError:
             return  # the harness is gone: there is nobody to wait for

@@ -14,6 +14,7 @@ from penstock.errors import SettingsError
 ENDPOINTS = "endpoints.json"
 _SECRET_WORDS = ("password", "secret", "private", "pem", "jaas", "token")
 _KAFKA_VARIABLE = "PENSTOCK_KAFKA_"
+_KNOWN = ("kafka", "postgres", "spark", "data", "checkpoints", "modules")
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,15 @@ class Settings:
     'broker:9092'
 
     `kafka` holds Kafka's own setting names and reaches every client unchanged; `spark` holds Spark's, such as
-    spark.master. `modules` are the Python modules in which the command line looks for topics.
+    spark.master. `checkpoints` is where flows keep theirs, a folder or an address of Hadoop's file systems.
+    `modules` are the Python modules in which the command line looks for topics and pipelines.
     """
 
     kafka: Mapping[str, str | Secret] = field(default_factory=dict)
     postgres: str | Secret | None = None
     spark: Mapping[str, str] = field(default_factory=dict)
     data: Path = Path(".penstock")
+    checkpoints: str | None = None
     modules: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -70,8 +73,14 @@ class Settings:
             postgres=written.get("postgres", local.get("postgres")),
             spark=written.get("spark", {}),
             data=data,
+            checkpoints=written.get("checkpoints"),
             modules=tuple(written.get("modules", ())),
         )
+
+    @property
+    def flows(self) -> str:
+        """Where the checkpoints of flows are."""
+        return self.checkpoints or str(self.data.absolute() / "flows")
 
     def with_kafka(self, **changes: str) -> Self:
         """Return a copy with Kafka settings changed; dots are written as underscores."""
@@ -87,6 +96,18 @@ class Settings:
                 "or PENSTOCK_KAFKA_BOOTSTRAP_SERVERS",
             )
         return {name: reveal(value) for name, value in self.kafka.items()}
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables that give another process these settings, with secrets in the clear."""
+        found = {
+            _KAFKA_VARIABLE + name.upper().replace(".", "_"): value for name, value in self.client().items()
+        }
+        found["PENSTOCK_DATA"] = str(self.data.absolute())
+        if self.postgres is not None:
+            found["PENSTOCK_POSTGRES"] = reveal(self.postgres)
+        if self.checkpoints is not None:
+            found["PENSTOCK_CHECKPOINTS"] = self.checkpoints
+        return found
 
 
 def reveal(value: str | Secret) -> str:
@@ -106,11 +127,11 @@ def _from_file(path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
         written = tomllib.loads(path.read_text())
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path.name} is not valid TOML: {error}") from error
-    unknown = written.keys() - {"kafka", "postgres", "spark", "data", "modules"}
+    unknown = set(written).difference(_KNOWN)
     if unknown:
         raise SettingsError(
             f"penstock.toml has an unknown setting {min(unknown)!r}",
-            hint="known are kafka, postgres, spark, data and modules",
+            hint=f"known are {', '.join(_KNOWN)}",
         )
     written["kafka"] = {
         name: _resolve(f"kafka.{name}", value, environ) for name, value in _flat(written.get("kafka", {}))
@@ -164,6 +185,8 @@ def _plain_variables(environ: Mapping[str, str]) -> dict[str, Any]:
         found["data"] = environ["PENSTOCK_DATA"]
     if "PENSTOCK_POSTGRES" in environ:
         found["postgres"] = Secret(environ["PENSTOCK_POSTGRES"])
+    if "PENSTOCK_CHECKPOINTS" in environ:
+        found["checkpoints"] = environ["PENSTOCK_CHECKPOINTS"]
     if "PENSTOCK_MODULES" in environ:
         found["modules"] = environ["PENSTOCK_MODULES"].split(",")
     return found

@@ -6,7 +6,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from penstock.cli import demo, groups, local, registry, schemas, topics
+from penstock.cli import demo, flows, groups, local, registry, schemas, topics
 from penstock.errors import PenstockError
 
 app = typer.Typer(
@@ -17,6 +17,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 local.register(app)
+flows.register(app)
 demo.register(app)
 registry.register(app)
 app.add_typer(topics.app, name="topics")

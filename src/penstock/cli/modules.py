@@ -1,30 +1,48 @@
-"""Finding the topics that a project declares."""
+"""Finding the topics and pipelines that a project declares."""
 
 import importlib
 import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from penstock.errors import SettingsError
 from penstock.log import Topic
+from penstock.pipeline import Pipeline
+
+T = TypeVar("T")
 
 
 def declared_topics(modules: tuple[str, ...]) -> list[Topic[Any]]:
     """Return every topic that stands in the modules, by name; a module is `shop.topics` or `shop.py`."""
+    found = _declared(modules, Topic)
+    return [found[name] for name in sorted(found)]
+
+
+def declared_pipeline(name: str, modules: tuple[str, ...]) -> Pipeline:
+    """Return the pipeline of this name, or say which ones the modules declare."""
+    found = _declared(modules, Pipeline)
+    if name not in found:
+        raise SettingsError(
+            f"the modules {', '.join(modules)} declare no pipeline {name!r}",
+            hint=f"they declare {', '.join(found) or 'none'}",
+        )
+    return found[name]
+
+
+def _declared(modules: tuple[str, ...], kind: type[T]) -> dict[str, T]:
     if not modules:
         raise SettingsError(
-            "no module with topics is named",
-            hint='name one (`shop.topics` or `shop.py`), or set modules = ["shop.topics"] in penstock.toml',
+            "no module is named",
+            hint='name one (`shop.flows` or `shop.py`), or set modules = ["shop.flows"] in penstock.toml',
         )
-    found = {
-        value.name: value
+    return {
+        value.name: value  # type: ignore[attr-defined]
         for module in modules
         for value in vars(_load(module)).values()
-        if isinstance(value, Topic)
+        if isinstance(value, kind)
     }
-    return [found[name] for name in sorted(found)]
 
 
 def declared_topic(name: str, modules: tuple[str, ...]) -> Topic[Any] | None:

@@ -22,7 +22,7 @@ _SETTINGS = {
     "process.roles": "broker,controller",
     "node.id": "1",
     "controller.listener.names": "CONTROLLER",
-    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT",
     "auto.create.topics.enable": "false",
     "delete.topic.enable": "true",
     "default.replication.factor": "1",
@@ -52,10 +52,15 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class Kafka:
-    """A broker whose data is below `data`."""
+    """A broker whose data is below `data`.
+
+    `proxied` adds a listener for tests: clients that come to the first port, a proxy's, are passed on to the
+    second and stay behind the proxy.
+    """
 
     data: Path
     port: int | None = None
+    proxied: tuple[int, int] | None = None
 
     name = "kafka"
     usual_port = 9092
@@ -83,7 +88,7 @@ class Kafka:
         self.folder.mkdir(parents=True, exist_ok=True)
         if not (self.folder / "data").exists():
             self._format(program)
-        write_whole(self.folder / "server.properties", _properties("data", port, ports.any_free()))
+        write_whole(self.folder / "server.properties", self._properties(port, ports.any_free()))
         self.logs[0].parent.mkdir(parents=True, exist_ok=True)
         logging = (f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}", f"-Dpenstock.log={self.logs[0]}")
         return [program[0], *_JVM, *logging, *program[1:], *self.identity]
@@ -105,7 +110,7 @@ class Kafka:
     def _format(self, program: list[str]) -> None:
         """Format into a folder that gets its place when it is whole: an interrupted one is made again."""
         with draft(self.folder) as new:
-            write_whole(new / "properties", _properties("data", self.usual_port, self.usual_port + 1))
+            write_whole(new / "properties", self._properties(self.usual_port, self.usual_port + 1))
             options = ("format", "--cluster-id", _cluster_id(), "--config", "properties")
             command = [
                 program[0],
@@ -119,17 +124,23 @@ class Kafka:
                 raise ServiceError(f"Kafka's storage could not be formatted:\n{answer.stdout}{answer.stderr}")
             (new / "data").replace(self.folder / "data")
 
+    def _properties(self, port: int, controller_port: int) -> str:
+        """The log folder is relative to the process's own: Kafka would split a path at a comma."""
+        ours = {"PLAINTEXT": (port, port)}
+        if self.proxied:
+            ours["PROXIED"] = self.proxied
+        listen = [f"{name}://{ports.LOOPBACK}:{own}" for name, (_, own) in ours.items()]
+        told = [f"{name}://{ports.LOOPBACK}:{shown}" for name, (shown, _) in ours.items()]
+        placed = _SETTINGS | {
+            "log.dirs": "data",
+            "listeners": ",".join([*listen, f"CONTROLLER://{ports.LOOPBACK}:{controller_port}"]),
+            "advertised.listeners": ",".join(told),
+            "inter.broker.listener.name": "PLAINTEXT",
+            "controller.quorum.voters": f"1@{ports.LOOPBACK}:{controller_port}",
+        }
+        return "".join(f"{name}={value}\n" for name, value in placed.items())
+
 
 def _cluster_id() -> str:
     """Kafka's ids are 16 bytes in URL-safe base64 and must not look like an option."""
     return "P" + base64.urlsafe_b64encode(secrets.token_bytes(16)).decode()[1:22]
-
-
-def _properties(log_folder: str, port: int, controller_port: int) -> str:
-    """The log folder is relative to the process's own: Kafka would split a path at a comma."""
-    placed = _SETTINGS | {
-        "log.dirs": log_folder,
-        "listeners": f"PLAINTEXT://{ports.LOOPBACK}:{port},CONTROLLER://{ports.LOOPBACK}:{controller_port}",
-        "controller.quorum.voters": f"1@{ports.LOOPBACK}:{controller_port}",
-    }
-    return "".join(f"{name}={value}\n" for name, value in placed.items())

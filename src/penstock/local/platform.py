@@ -23,6 +23,7 @@ T = TypeVar("T")
 SERVICES = ("kafka", "postgres")
 _MARKER = "penstock-data"
 _LOCK = "lock"
+_OURS = ("logs", "flows", "running")
 
 
 def _silent(_: str) -> None:
@@ -36,13 +37,15 @@ class Platform:
     >>> Platform(Path("elsewhere"), services=("kafka",)).status()[0].state
     'stopped'
 
-    A port that is not given is the one used last time, the usual one, or any free one.
+    A port that is not given is the one used last time, the usual one, or any free one. `kafka_proxy` is for
+    tests: the port of a proxy before the broker, and the port that it passes connections on to.
     """
 
     data: Path
     kafka_port: int | None = None
     postgres_port: int | None = None
     services: tuple[str, ...] = SERVICES
+    kafka_proxy: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "data", self.data.expanduser().resolve())
@@ -74,7 +77,7 @@ class Platform:
 
     def _described(self) -> list[Service]:
         known: dict[str, Service] = {
-            "kafka": Kafka(self.data, self.kafka_port),
+            "kafka": Kafka(self.data, self.kafka_port, self.kafka_proxy),
             "postgres": Postgres(self.data, self.postgres_port),
         }
         return [known[name] for name in self.services]
@@ -106,9 +109,12 @@ class Platform:
             future.result()
 
     def _empty(self) -> None:
-        for folder in (*(one.folder for one in self._described()), self.data / "logs"):
+        """What flows have kept goes too: it tells of a log that is no more."""
+        for folder in (*(one.folder for one in self._described()), *(self.data / name for name in _OURS)):
             if folder.exists():
                 shutil.rmtree(folder)
+        for file in self.data.glob("progress.db*"):
+            file.unlink()
 
 
 def _together(described: Sequence[Service], work: Callable[[Service], T]) -> list[tuple[Service, Future[T]]]:

@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -90,9 +90,20 @@ class Broker:
         with asking(f"read the end of {name!r}", self._ear):
             return self._list_offsets([TopicPartition(name, partition)], OffsetSpec.latest())[partition]
 
-    def _list_offsets(self, partitions: list[TopicPartition], spec: OffsetSpec) -> dict[int, int]:
+    def committed_end(self, name: str) -> dict[int, int]:
+        """Return how far each partition can be read by those who read committed events only."""
+        partitions = [TopicPartition(name, number) for number in range(self.topic(name).partitions)]
+        with asking(f"read the end of {name!r}", self._ear):
+            return self._list_offsets(partitions, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)
+
+    def _list_offsets(
+        self,
+        partitions: list[TopicPartition],
+        spec: OffsetSpec,
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    ) -> dict[int, int]:
         def ask() -> dict[int, int]:
-            asked = self.admin.list_offsets(dict.fromkeys(partitions, spec))
+            asked = self.admin.list_offsets(dict.fromkeys(partitions, spec), isolation_level=isolation)
             return {place.partition: self._wait(future).offset for place, future in asked.items()}
 
         return patiently(ask)

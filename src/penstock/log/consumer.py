@@ -17,6 +17,7 @@ from penstock.log.client import TIMEOUT, Ear, asking, configuration, explain, pa
 from penstock.log.dead_letters import DeadLetters, dead_letter
 from penstock.log.positions import Position, from_beginning
 from penstock.log.records import Batch, Record
+from penstock.log.repeats import Repeats
 from penstock.log.topic import Table, Topic, check_name
 from penstock.schemas import SchemaDirectory
 from penstock.settings import Settings
@@ -24,6 +25,7 @@ from penstock.settings import Settings
 E = TypeVar("E", bound=Event)
 Delivery = Literal["at-least-once", "at-most-once"]
 _TICK = 0.1
+_MEMORY = 100_000
 _TAKEN_OVER = (KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.FENCED_INSTANCE_ID)
 
 
@@ -46,7 +48,9 @@ class Consumer(Generic[E]):
     committed. `start` counts where the group has no position yet. `delivery` "at-least-once" commits after
     the loop's body has run, "at-most-once" before. `member` makes the membership static: a restart under the
     same name gets its partitions back without a rebalance. `schemas` is the registry, for topics whose
-    messages name their schema. Any other Kafka setting goes into `kafka`.
+    messages name their schema. `deduplicate` leaves out events whose id is among the last 100,000 of their
+    partition, or as many as it says: what a real-time flow wrote again after a crash is read once. Any other
+    Kafka setting goes into `kafka`.
     What can't be decoded goes to `<topic>.dead-letters` before the position moves past it.
     """
 
@@ -61,6 +65,7 @@ class Consumer(Generic[E]):
         member: str | None = None,
         commit_every: str | timedelta = "1 second",
         on_rebalance: Callable[[Rebalance], None] | None = None,
+        deduplicate: bool | int = False,
         schemas: SchemaDirectory | None = None,
         kafka: dict[str, Any] | None = None,
     ) -> None:
@@ -77,6 +82,8 @@ class Consumer(Generic[E]):
         self._delivery = delivery
         self._commit_every = duration(commit_every).total_seconds()
         self._on_rebalance = on_rebalance
+        self.repeated = 0
+        self._repeats = Repeats(_MEMORY if deduplicate is True else deduplicate) if deduplicate else None
         self._dead = DeadLetters(settings)
         self._done: dict[int, int] = {}  # partition → offset after the last processed message
         self._committed_at = time.monotonic()
@@ -194,7 +201,9 @@ class Consumer(Generic[E]):
                 raise explain(f"read topic {name!r}", found.error)
             if self.group is None:
                 partitions = [TopicPartition(name, number) for number in found.partitions]
-                self._client.assign(self._start.resolve(self._client, partitions))
+                places = self._start.resolve(self._client, partitions)
+                repeats = self._repeats
+                self._client.assign(places if not repeats else [self._rewound(p, repeats) for p in places])
             else:
                 self._client.subscribe(
                     [name], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
@@ -247,13 +256,27 @@ class Consumer(Generic[E]):
 
     def _decode(self, messages: list[Any]) -> Batch[E]:
         events, failures = self._codec.decode_all([message.value() for message in messages])
-        if not failures:
+        if not failures and self._repeats is None:
             return Batch(events, messages, 0)
-        dead = {place for place in failures if not self._is_tombstone(messages[place])}
+        dead = {place for place in failures if self._is_dead(messages[place])}
         for place in sorted(dead):
             self._dead.send(dead_letter(messages[place], failures[place], datetime.now(UTC)))
-        kept = [place for place in range(len(messages)) if place not in dead]
+        kept = [
+            place
+            for place, message in enumerate(messages)
+            if place not in dead and not self._is_repeated(message, events[place])
+        ]
         return Batch([events[place] for place in kept], [messages[place] for place in kept], len(dead))
+
+    def _is_repeated(self, message: Any, event: E | None) -> bool:
+        if self._repeats is None or not self._repeats.is_repeated(message, event):
+            return False
+        self.repeated += not self._repeats.is_old(message)
+        return True
+
+    def _is_dead(self, message: Any) -> bool:
+        is_old = self._repeats is not None and self._repeats.is_old(message)
+        return not self._is_tombstone(message) and not is_old
 
     def _is_tombstone(self, message: Any) -> bool:
         return isinstance(self.topic, Table) and message.value() is None
@@ -262,6 +285,8 @@ class Consumer(Generic[E]):
         """Count messages as processed and commit if it is time to; False if somebody else will read them."""
         if self.group is None:
             return True
+        if self._repeats is not None:
+            messages = [message for message in messages if not self._repeats.is_old(message)]
         self._done.update([(message.partition(), message.offset() + 1) for message in messages])
         if now or time.monotonic() - self._committed_at >= self._commit_every:
             return self.commit()
@@ -278,7 +303,12 @@ class Consumer(Generic[E]):
         known = self._client.committed(partitions, timeout=TIMEOUT) if partitions else []
         unknown = [each for each in known if each.offset < 0]
         started = self._start.resolve(self._client, unknown) if unknown else []
-        return [each for each in known if each.offset >= 0] + started
+        places = [each for each in known if each.offset >= 0] + started
+        return places if self._repeats is None else [self._rewound(each, self._repeats) for each in places]
+
+    def _rewound(self, place: TopicPartition, repeats: Repeats) -> TopicPartition:
+        first, _ = self._client.get_watermark_offsets(place, timeout=TIMEOUT)
+        return repeats.rewind(place, first)
 
     def _revoked(self, client: Any, partitions: list[TopicPartition]) -> None:
         self.commit()  # if it is too late for that, the next owner reads them again

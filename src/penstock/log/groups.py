@@ -10,6 +10,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicP
 from penstock.errors import GroupError
 from penstock.log.broker import Broker
 from penstock.log.client import TIMEOUT, Ear, asking, configuration, patiently
+from penstock.log.ledger import Offsets
 from penstock.log.positions import Position
 from penstock.settings import Settings
 
@@ -113,6 +114,26 @@ class Groups:
             with asking(f"reset group {group!r}"):
                 self._admin.alter_consumer_group_offsets(request)[group].result(TIMEOUT)
         return [Move(each.partition, before.get(each.partition), each.offset) for each in after]
+
+    def positions(self, group: str) -> Offsets:
+        """Return where a group stands, by topic and partition."""
+        found: dict[str, dict[int, int]] = {}
+        with _reader(self._settings, group) as reader:
+            for each in self._positions(reader, group):
+                found.setdefault(each.topic, {})[each.partition] = each.offset
+        return found
+
+    def place(self, group: str, offsets: Offsets) -> None:
+        """Write down how far somebody has read who joins no group, so that every tool sees the lag."""
+        places = [
+            TopicPartition(topic, partition, offset)
+            for topic, partitions in offsets.items()
+            for partition, offset in partitions.items()
+        ]
+        if places:
+            request = [ConsumerGroupTopicPartitions(group, places)]
+            with asking(f"write the positions of group {group!r}"):
+                self._admin.alter_consumer_group_offsets(request)[group].result(TIMEOUT)
 
     def _positions(self, reader: Any, group: str) -> list[TopicPartition]:
         """Asked of a consumer: librdkafka's admin client crashes if the coordinator is not ready yet."""

@@ -36,7 +36,8 @@ class Batch:
         return self.number == expected and joined
 
     def __str__(self) -> str:
-        return f"batch {self.number} of checkpoint {self.checkpoint[:8]} ({_told(self.start)} to {_told(self.end)})"
+        where = f"{_told(self.start)} to {_told(self.end)}"
+        return f"batch {self.number} of checkpoint {self.checkpoint[:8]} ({where})"
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,10 @@
 """A Spark session that is fit for streams: the connector's jars, the state store, and enough task slots."""
 
+import logging
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -21,7 +23,12 @@ _STATE = {
     "spark.sql.streaming.useStreamlineAggregator": "true",
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "2",
 }
+# What goes wrong is raised; Spark's own log would tell it a second time, with everything that is expected.
+_QUIET = Path(__file__).with_name("log4j2.properties")
 _PLAIN = {
+    "spark.driver.defaultJavaOptions": f"-Dlog4j2.configurationFile={_QUIET.as_uri()}",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.scheduler.mode": "FAIR",
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
@@ -44,6 +51,8 @@ def session(
     the same time. `[spark]` in penstock.toml and `config` win over what is chosen here.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    for noisy in ("SQLQueryContextLogger", "py4j"):
+        logging.getLogger(noisy).setLevel(logging.CRITICAL)
     parts = shuffle or os.cpu_count() or 2
     chosen = {
         "spark.master": f"local[{partitions + parts}]",

@@ -121,10 +121,7 @@ class _Member:
 
     def __init__(self, number: int, settings: Settings) -> None:
         self.name = f"member {number}"
-        self._environment = os.environ | {
-            "PENSTOCK_KAFKA_" + name.upper().replace(".", "_"): value
-            for name, value in settings.client().items()
-        }
+        self._environment = os.environ | settings.environment()
         self._process: subprocess.Popen[str] | None = None
 
     def start(self, lines: "queue.Queue[tuple[_Member, dict[str, Any]]]") -> None:

@@ -1,0 +1,155 @@
+"""`penstock run`, `stop` and `verify`: pipelines at work."""
+
+import json
+import signal
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import psutil
+import typer
+
+from penstock.cli.modules import declared_pipeline
+from penstock.cli.output import Json, console, show
+from penstock.errors import FlowError, SettingsError
+from penstock.pipeline import Runner
+from penstock.pipeline import verify as verify_pipeline
+from penstock.process import session
+from penstock.settings import Settings
+
+Module = Annotated[list[str] | None, typer.Option("--module", "-m", help="Where the pipeline is declared.")]
+_PATIENCE = 120.0
+_COLUMNS = ("flow", "read", "expected", "found", "missing", "repeated", "unexpected")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file to the command line."""
+    for command in (run, stop, verify):
+        app.command()(command)
+
+
+def run(
+    pipeline: str,
+    module: Module = None,
+    mode: Annotated[str | None, typer.Option(help="stream, realtime or replay, for all flows.")] = None,
+    flow: Annotated[list[str] | None, typer.Option("--flow", help="Run only this flow.")] = None,
+    once: Annotated[bool, typer.Option("--once", help="Work on what is there, then end.")] = False,
+    from_ledger: Annotated[
+        bool, typer.Option("--from-ledger", help="Flows that lost their checkpoint go on where the sink is.")
+    ] = False,
+    conf: Annotated[
+        list[str] | None, typer.Option("--conf", help="A setting of Spark's: spark.name=value.")
+    ] = None,
+    spark_log: Annotated[str, typer.Option(help="Spark's own log: OFF, ERROR, WARN or INFO.")] = "OFF",
+) -> None:
+    """Run a pipeline's flows until Ctrl-C or `penstock stop`; each ends with its batch.
+
+    Example: penstock run fraud -m shop.py --mode realtime
+    """
+    settings = Settings.load()
+    settings = replace(settings, spark={**settings.spark, **_pairs(conf or [])})
+    found = declared_pipeline(pipeline, tuple(module or settings.modules))
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    with _written_down(settings, pipeline):
+        runner = Runner(
+            found,
+            settings,
+            mode=mode,  # type: ignore[arg-type]
+            flows=flow,
+            once=once,
+            from_ledger=from_ledger,
+            say=_say,
+        )
+        if spark_log != "OFF":
+            runner.spark.sparkContext.setLogLevel(spark_log)
+        with runner:
+            while not stopped.is_set() and not runner.wait(0.2):
+                pass
+            console.print("stopping" if stopped.is_set() else "done")
+
+
+def stop(pipeline: str) -> None:
+    """Stop a pipeline that `penstock run` runs on this machine; its flows end with their batch.
+
+    Example: penstock stop fraud
+    """
+    process = _running(Settings.load(), pipeline)
+    if process is None:
+        console.print(f"{pipeline} is not running")
+        raise typer.Exit(3)
+    process.terminate()
+    try:
+        process.wait(_PATIENCE)
+    except psutil.TimeoutExpired:
+        raise FlowError(f"pipeline {pipeline!r} did not end within {_PATIENCE:.0f} s") from None
+    console.print(f"stopped {pipeline}")
+
+
+def verify(pipeline: str, module: Module = None, as_json: Json = False) -> None:
+    """Recompute a pipeline's results from the log and compare them with what was written.
+
+    Example: penstock verify fraud -m shop.py
+    """
+    settings = Settings.load()
+    found = declared_pipeline(pipeline, tuple(module or settings.modules))
+    spark = session(settings, name=f"verify {pipeline}")
+    try:
+        accounts = verify_pipeline(found, settings, spark)
+    finally:
+        spark.stop()
+    show(accounts, _COLUMNS, as_json=as_json, empty="no flows")
+    for account in accounts:
+        for example in account.examples if not as_json else ():
+            console.print(f"  {account.flow}: {example}", highlight=False, markup=False)
+    if not all(account.sound for account in accounts):
+        raise typer.Exit(65)
+    if not as_json:
+        console.print("[green]nothing is missing, nothing unexpected[/green]")
+
+
+def _pairs(given: list[str]) -> dict[str, str]:
+    pairs = {name: value for name, found, value in (each.partition("=") for each in given) if found}
+    if len(pairs) < len(given):
+        raise SettingsError(f"--conf is {given}, expected spark.name=value")
+    return pairs
+
+
+def _say(flow: str, what: str) -> None:
+    console.print(f"[dim]{time.strftime('%H:%M:%S')}[/dim] [bold]{flow}[/bold] {what}", highlight=False)
+
+
+class _written_down:
+    """The process that runs a pipeline, kept in a file for as long as it does."""
+
+    def __init__(self, settings: Settings, pipeline: str) -> None:
+        self._file = _file(settings, pipeline)
+        if (found := _running(settings, pipeline)) is not None:
+            raise FlowError(
+                f"pipeline {pipeline!r} runs already, as process {found.pid}",
+                hint=f"run `penstock stop {pipeline}`",
+            )
+
+    def __enter__(self) -> None:
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        me = psutil.Process()
+        self._file.write_text(json.dumps({"pid": me.pid, "started": me.create_time()}))
+
+    def __exit__(self, *_: object) -> None:
+        self._file.unlink(missing_ok=True)
+
+
+def _running(settings: Settings, pipeline: str) -> psutil.Process | None:
+    try:
+        written = json.loads(_file(settings, pipeline).read_text())
+        process = psutil.Process(written["pid"])
+        return process if process.create_time() == written["started"] else None
+    except (OSError, ValueError, psutil.NoSuchProcess):
+        return None
+
+
+def _file(settings: Settings, pipeline: str) -> Path:
+    return settings.data / "running" / f"{pipeline}.json"

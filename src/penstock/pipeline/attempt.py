@@ -1,0 +1,161 @@
+"""One try at running a job: opened, started, watched until it ends, is stopped or fails."""
+
+import json
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from penstock.errors import FlowError, LedgerError
+from penstock.log import Broker
+from penstock.log.ledger import Batch, Offsets
+from penstock.pipeline.checkpoint import Checkpoint
+from penstock.pipeline.job import Job
+from penstock.pipeline.limits import refuse_limits
+from penstock.pipeline.plan import Planner
+from penstock.pipeline.state import refuse_changed_state
+from penstock.points import reach
+from penstock.process.java_client import java_settings
+from penstock.sinks.sink import Sink
+
+_TICK = 0.1
+_STOP_PATIENCE = 60.0
+
+
+class StoppedError(Exception):
+    """The batch was not begun, because the flow is to stop."""
+
+
+@dataclass
+class Attempt:
+    """Runs a job with what is known now; `once` ends it when all that is there was worked on."""
+
+    job: Job
+    planner: Planner
+    checkpoint: Checkpoint
+    stopping: threading.Event
+    lanes: int
+    once: bool = False
+    from_ledger: bool = False
+    batches: int = 0  # counted up by the runner's listener
+    failure: BaseException | None = None
+    _sink: Sink | None = field(default=None, init=False)
+
+    def run(self) -> None:
+        """Run until the end; raises what made it fail."""
+        if self.job.mode == "replay":
+            self._replay()
+        elif self.job.native:
+            self._watch(self._start_native())
+        else:
+            self._watch(self._start_with_sink())
+
+    def _start_native(self) -> StreamingQuery:
+        frame = self._planned((None, None))
+        options = {f"kafka.{name}": value for name, value in java_settings(self.planner.settings).items()}
+        if self.job.mode == "realtime":
+            options["kafka.linger.ms"] = "0"
+        return self._started(frame.writeStream.format("kafka").options(**options))
+
+    def _start_with_sink(self) -> StreamingQuery:
+        frame = self._planned((None, None))
+        sink = self._sink = self.job.sink(self.planner.settings, frame, self.lanes)
+        entries = sink.open()
+        if self.from_ledger and self.checkpoint.id is None:
+            start = _common_end([entry.batch for entry in entries if entry.batch])
+            frame = self._planned((start, None))
+        else:
+            self.checkpoint.refuse_misfit(entries)
+        return self._started(frame.writeStream.foreachBatch(self._take))
+
+    def _planned(self, span: tuple[Offsets | None, Offsets | None]) -> DataFrame:
+        frame = self.job.rows(self.planner, span)
+        if self.job.mode == "realtime":
+            refuse_limits(self.job.label, frame)
+        if self.job.mode != "replay":
+            refuse_changed_state(self.job, frame, self.checkpoint)
+        return frame
+
+    def _started(self, writer: Any) -> StreamingQuery:
+        job = self.job
+        trigger = {"availableNow": True} if self.once else {"processingTime": job.pause}
+        if job.mode == "realtime" and not self.once:
+            trigger = {"realTime": job.pause}
+        writer = writer.queryName(job.label).outputMode(job.output).trigger(**trigger)
+        try:
+            started: StreamingQuery = writer.option("checkpointLocation", self.checkpoint.path).start()
+        except AnalysisException as error:
+            raise FlowError(f"flow {job.label!r} can't run: {error.getMessage()}") from error
+        return started
+
+    def _take(self, frame: DataFrame, number: int) -> None:
+        """Take a batch in; what fails here is kept, because Spark would only pass its text on."""
+        try:
+            if self.stopping.is_set():
+                raise StoppedError
+            reach("flow.planned", self.job.label)
+            assert self._sink is not None  # noqa: S101
+            self._sink.write(frame, self.checkpoint.batch(number))
+            reach("flow.written", self.job.label)
+        except BaseException as error:
+            self.failure = error
+            raise
+
+    def _watch(self, query: StreamingQuery) -> None:
+        try:
+            while not query.awaitTermination(_TICK):  # type: ignore[arg-type]
+                if self.stopping.is_set():
+                    self._stop(query)
+        except Exception:
+            if not isinstance(self.failure, StoppedError):
+                raise
+        finally:
+            query.stop()
+            if self._sink is not None:
+                self._sink.close()
+
+    def _stop(self, query: StreamingQuery) -> None:
+        """Wait for the end of the batch: one that is broken off would be worked on twice."""
+        done, deadline = self.batches, time.monotonic() + _STOP_PATIENCE
+        while query.isActive and time.monotonic() < deadline:
+            resting = not query.status["isTriggerActive"]
+            if resting or (self.job.mode == "realtime" and self.batches > done):
+                query.stop()
+                return
+            time.sleep(_TICK)
+
+    def _replay(self) -> None:
+        """One batch over the whole log; its end is written down first, so that a crash can't move it."""
+        end = self._replay_end()
+        frame = self._planned((None, end))
+        sink = self._sink = self.job.sink(self.planner.settings, frame, self.lanes)
+        sink.open()
+        sink.write(frame, Batch("replay", 0, {}, end))
+        sink.close()
+
+    def _replay_end(self) -> Offsets:
+        written = self.checkpoint.read("replay.json")
+        if written is None:
+            broker = Broker(self.planner.settings)
+            end = {topic.name: broker.committed_end(topic.name) for topic in self.job.topics}
+            written = json.dumps(end)
+            self.checkpoint.write("replay.json", written)
+        return {
+            topic: {int(number): offset for number, offset in partitions.items()}
+            for topic, partitions in json.loads(written).items()
+        }
+
+
+def _common_end(written: list[Batch]) -> Offsets | None:
+    """Where all lanes of a sink stand, if they stand at one place."""
+    ends = [batch.end for batch in written]
+    if any(end != ends[0] for end in ends):
+        raise LedgerError(
+            "the sink's lanes stand at different places: its last batch was written in part",
+            hint="only the lost checkpoint can say what is missing: bring it back, or write a new target",
+        )
+    return ends[0] if ends else None

@@ -1,0 +1,148 @@
+"""Spark's checkpoint of a flow: which stretch of the log each batch holds, and what was committed."""
+
+import json
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from penstock.errors import FlowError, LedgerError
+from penstock.log.ledger import Batch, Entry, Offsets
+
+
+class Checkpoint:
+    """Reads a checkpoint through Hadoop's file systems, so that it may be a folder or in a bucket."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        self.path = path
+        jvm: Any = spark._jvm
+        self._make_path = jvm.org.apache.hadoop.fs.Path
+        root = self._make_path(path)
+        self._files = root.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+        self._read_all = jvm.org.apache.commons.io.IOUtils.toString
+        self._utf8 = jvm.java.nio.charset.StandardCharsets.UTF_8
+
+    @property
+    def id(self) -> str | None:
+        """The id that Spark gave the query when the checkpoint was made."""
+        text = self.read("metadata")
+        return None if text is None else str(json.loads(text)["id"])
+
+    def batch(self, number: int) -> Batch:
+        """Return a planned batch: where it starts and where it ends."""
+        end = self._offsets(number)
+        if end is None or self.id is None:
+            raise FlowError(
+                f"the checkpoint {self.path} has no plan of batch {number}",
+                hint="files of it were deleted: bring the checkpoint back",
+            )
+        return Batch(self.id, number, self._start(number), end)
+
+    def last_planned(self) -> int | None:
+        """The number of the last batch that was planned."""
+        return max(self._numbers("offsets"), default=None)
+
+    def last_committed(self) -> int | None:
+        """The number of the last batch that was finished."""
+        return max(self._numbers("commits"), default=None)
+
+    def position(self) -> Offsets:
+        """Where reading stands: the end of the last finished batch."""
+        number = self.last_committed()
+        return {} if number is None else self._offsets(number) or {}
+
+    def refuse_misfit(self, entries: tuple[Entry, ...]) -> None:
+        """Refuse a ledger that tells of batches which this checkpoint does not have, or the other way."""
+        written = [entry.batch for entry in entries if entry.batch is not None]
+        committed = self.last_committed()
+        if not written and committed is not None:
+            raise LedgerError(
+                f"the checkpoint {self.path} has finished batch {committed}, the sink's ledger knows of none",
+                hint="the ledger was lost, or the sink is another one: find it, or delete the checkpoint",
+            )
+        for batch in written:
+            self._refuse(batch)
+
+    def _refuse(self, batch: Batch) -> None:
+        if batch.checkpoint != self.id:
+            seen = f"is of {self.id[:8]}" if self.id else "is empty"
+            raise LedgerError(
+                f"the sink has written {batch}, the checkpoint {self.path} {seen}",
+                hint="the checkpoint was lost or replaced: bring it back, or let a flow without state go on "
+                "from the ledger with `penstock run --from-ledger`",
+            )
+        planned = self._offsets(batch.number)
+        if (self.last_planned() or 0) < batch.number or planned not in (None, batch.end):
+            raise LedgerError(
+                f"the sink has written {batch}, which the checkpoint {self.path} does not have",
+                hint="an older checkpoint was restored: bring the newest one back",
+            )
+
+    def read(self, name: str) -> str | None:
+        """Return the text of a file, or None if there is none."""
+        try:
+            stream = self._files.open(self._make_path(f"{self.path}/{name}"))
+        except Py4JJavaError as error:
+            if "FileNotFoundException" in str(error.java_exception.toString()):
+                return None
+            raise
+        try:
+            return str(self._read_all(stream, self._utf8))
+        finally:
+            stream.close()
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file of our own beside Spark's; it appears whole or not at all."""
+        draft, final = (self._make_path(f"{self.path}/{each}") for each in (f"{name}.draft", name))
+        stream = self._files.create(draft, True)
+        try:
+            stream.write(bytearray(text.encode()))
+        finally:
+            stream.close()
+        self._files.delete(final, False)
+        self._files.rename(draft, final)
+
+    def _start(self, number: int) -> Offsets:
+        before = self._offsets(number - 1) if number else None
+        return before if before is not None else self._first_offsets()
+
+    def _first_offsets(self) -> Offsets:
+        """Where Spark began to read, source by source."""
+        found: dict[str, dict[int, int]] = {}
+        for source in self._numbers("sources"):
+            text = self.read(f"sources/{source}/0")
+            if text is not None:
+                found |= _offsets(text.lstrip("\0").splitlines()[1])
+        return found
+
+    def _offsets(self, number: int) -> Offsets | None:
+        text = self.read(f"offsets/{number}")
+        if text is None:
+            return None
+        found: dict[str, dict[int, int]] = {}
+        try:
+            for line in text.splitlines()[2:]:
+                found |= _offsets(line)
+        except ValueError as error:
+            raise FlowError(
+                f"offsets/{number} of the checkpoint {self.path} is damaged: {error}",
+                hint="bring the file back from a copy of the checkpoint",
+            ) from error
+        return found
+
+    def _numbers(self, folder: str) -> list[int]:
+        place = self._make_path(f"{self.path}/{folder}")
+        if not self._files.exists(place):
+            return []
+        names = [each.getPath().getName() for each in self._files.listStatus(place)]
+        return sorted(int(name) for name in names if name.isdigit())
+
+
+def _offsets(line: str) -> dict[str, dict[int, int]]:
+    """A source without progress has a dash for its offsets."""
+    if line == "-":
+        return {}
+    return {
+        topic: {int(partition): offset for partition, offset in partitions.items()}
+        for topic, partitions in json.loads(line).items()
+    }

@@ -1,0 +1,121 @@
+"""A flow: an ordinary function from DataFrames to a DataFrame, what it reads and writes, and its promises."""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Literal, get_args
+
+from pyspark.sql import DataFrame
+
+from penstock.durations import duration
+from penstock.errors import FlowError
+from penstock.log import Topic
+from penstock.sinks.postgres import PostgresTable
+
+Mode = Literal["stream", "realtime", "replay"]
+Guarantee = Literal["exactly-once", "effectively-once", "at-least-once", "at-most-once"]
+Output = Literal["update", "append"]
+Function = Callable[..., DataFrame]
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,80}")
+_PROMISES: dict[Mode, tuple[Guarantee, ...]] = {  # the first one is the default
+    "stream": ("exactly-once", "at-least-once", "at-most-once"),
+    "realtime": ("effectively-once", "at-least-once"),
+    "replay": ("exactly-once",),
+}
+_SHORTEST_REALTIME = timedelta(seconds=5)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What a flow is; `Pipeline.flow` makes one of a function and tells what its arguments are."""
+
+    name: str
+    function: Function
+    reads: Mapping[str, Topic[Any]]
+    writes: Topic[Any] | PostgresTable
+    mode: Mode = "stream"
+    guarantee: Guarantee | None = None
+    outlets: tuple[Topic[Any], ...] = ()
+    checkpoint: str | timedelta | None = None
+    output: Output = "update"
+    lanes: int | None = None
+    timeout: str | timedelta = "1 minute"
+    version: str = "1"
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._check_names()
+        self.in_mode(self.mode)
+
+    @property
+    def promise(self) -> Guarantee:
+        """The guarantee in the flow's mode."""
+        return self.guarantee or _PROMISES[self.mode][0]
+
+    @property
+    def pause(self) -> str:
+        """How often a batch ends and a checkpoint is written, as Spark spells it."""
+        default = "10 seconds" if self.mode == "realtime" else "1 ms"
+        return f"{duration(self.checkpoint or default) // timedelta(milliseconds=1)} milliseconds"
+
+    def in_mode(self, mode: Mode) -> "Flow":
+        """Return the flow in another mode, or say why it can't run in it."""
+        if mode not in get_args(Mode):
+            raise FlowError(f"flow {self.name!r} has the mode {mode!r}", hint=f"use {_or(get_args(Mode))}")
+        guarantee = self.guarantee if mode == self.mode else None
+        if guarantee is not None and guarantee not in _PROMISES[mode]:
+            raise FlowError(
+                f"flow {self.name!r} can't be {guarantee} in {mode} mode",
+                hint=f"promise {_or(_PROMISES[mode])}, or run it in stream mode",
+            )
+        if mode == "realtime":
+            self._check_realtime()
+        if mode == self.mode:
+            return self
+        changed = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return Flow(**changed | {"mode": mode, "guarantee": guarantee, "checkpoint": None})
+
+    def _check_names(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise FlowError(f"{self.name!r} is not a flow's name", hint="use letters, digits, _ and -")
+        if not self.reads:
+            raise FlowError(
+                f"flow {self.name!r} reads nothing", hint='name its topics: reads={"orders": orders}'
+            )
+        wanted = set(inspect.signature(self.function).parameters)
+        if wanted != set(self.reads):
+            raise FlowError(
+                f"flow {self.name!r} reads {sorted(self.reads)}, its function takes {sorted(wanted)}",
+                hint="give each topic the name of an argument",
+            )
+        if isinstance(self.writes, Topic) and self.writes.name in {each.name for each in self.reads.values()}:
+            raise FlowError(f"flow {self.name!r} writes the topic it reads, {self.writes.name!r}")
+        if self.outlets and not isinstance(self.writes, Topic):
+            raise FlowError(
+                f"flow {self.name!r} has outlets and writes a table",
+                hint="write a topic, and let a second flow bring that to the table",
+            )
+
+    def _check_realtime(self) -> None:
+        if not isinstance(self.writes, Topic):
+            raise FlowError(
+                f"flow {self.name!r} writes a table, which Spark can't do in real-time mode",
+                hint="write a topic, and let a second flow in stream mode bring that to the table",
+            )
+        names = [each.name for each in self.reads.values()]
+        if len(set(names)) < len(names):
+            raise FlowError(
+                f"flow {self.name!r} reads a topic twice, which Spark can't do in real-time mode",
+                hint="read it once and use the DataFrame twice, or run the flow in stream mode",
+            )
+        if self.checkpoint is not None and duration(self.checkpoint) < _SHORTEST_REALTIME:
+            raise FlowError(
+                f"flow {self.name!r} has a checkpoint every {self.checkpoint}, expected 5 s or more",
+                hint="a batch in real-time mode is long: results don't wait for its end",
+            )
+
+
+def _or(words: tuple[str, ...]) -> str:
+    return " or ".join(repr(word) for word in words)

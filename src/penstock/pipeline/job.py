@@ -1,0 +1,96 @@
+"""A job: what is run as one query. A flow is one, and so is the watch for what can't be decoded."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from penstock.log import Topic
+from penstock.log.ledger import Offsets
+from penstock.pipeline.flow import Flow, Guarantee, Mode, Output
+from penstock.pipeline.pipeline import Pipeline
+from penstock.pipeline.plan import Planner
+from penstock.process.target import header, with_id
+from penstock.settings import Settings
+from penstock.sinks.kafka import KafkaSink
+from penstock.sinks.postgres import PostgresSink, PostgresTable
+from penstock.sinks.sink import Sink
+
+DEAD_LETTERS = "dead-letters"
+_WATCH = "5000 milliseconds"
+Span = tuple[Offsets | None, Offsets | None]
+Rows = Callable[[Planner, Span], DataFrame]
+MakeSink = Callable[[Settings, DataFrame, int], Sink]
+
+
+@dataclass(frozen=True)
+class Job:
+    """Rows that are made of topics, and the sink that takes them in; `label` is unique and stays."""
+
+    label: str
+    name: str
+    mode: Mode
+    promise: Guarantee
+    pause: str
+    output: Output
+    topics: tuple[Topic[Any], ...]
+    rows: Rows
+    sink: MakeSink
+    version: str = "1"
+    native: bool = (
+        False  # whether Spark's own Kafka sink writes it: at least once, and all there is in real time
+    )
+
+    @property
+    def group(self) -> str:
+        """The consumer group under which its positions are published."""
+        return f"penstock.{self.label}"
+
+
+def flow_job(pipeline: Pipeline, flow: Flow) -> Job:
+    """Return the job of a flow."""
+    label = f"{pipeline.name}.{flow.name}"
+
+    def rows(planner: Planner, span: Span) -> DataFrame:
+        results = planner.results(flow, start=span[0], end=span[1])
+        if isinstance(flow.writes, PostgresTable):
+            return with_id(results, label)
+        return planner.messages(flow, label, results)
+
+    def sink(settings: Settings, frame: DataFrame, lanes: int) -> Sink:
+        lanes = flow.lanes or lanes
+        if isinstance(flow.writes, PostgresTable):
+            return PostgresSink(
+                flow.writes, frame.schema, settings, label, lanes=lanes, guarantee=_sinks(flow.promise)
+            )
+        return KafkaSink(settings, label, lanes=lanes, guarantee=_sinks(flow.promise), timeout=flow.timeout)
+
+    least = flow.promise == "at-least-once" and isinstance(flow.writes, Topic)
+    return Job(
+        label, flow.name, flow.mode, flow.promise, flow.pause, flow.output,
+        tuple(flow.reads.values()), rows, sink, flow.version, least or flow.mode == "realtime",
+    )  # fmt: skip
+
+
+def dead_letter_job(pipeline: Pipeline, mode: Mode) -> Job:
+    """Return the job that brings what can't be decoded in a pipeline's topics to their dead letters."""
+    topics = tuple(pipeline.topics.values())
+    label = f"{pipeline.name}.{DEAD_LETTERS}"
+
+    def rows(planner: Planner, span: Span) -> DataFrame:
+        dead = planner.dead_letters(topics, streaming=mode != "replay", end=span[1])
+        told = F.array(header("penstock.flow", F.lit(label)))
+        return dead.withColumn("headers", F.concat("headers", told))
+
+    def sink(settings: Settings, frame: DataFrame, lanes: int) -> Sink:  # noqa: ARG001
+        return KafkaSink(settings, label, lanes=1)
+
+    settled: Mode = "replay" if mode == "replay" else "stream"
+    return Job(label, DEAD_LETTERS, settled, "exactly-once", _WATCH, "append", topics, rows, sink)
+
+
+def _sinks(promise: Guarantee) -> Any:
+    """A sink knows nothing of real time."""
+    return "exactly-once" if promise == "effectively-once" else promise

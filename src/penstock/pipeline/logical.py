@@ -1,0 +1,47 @@
+"""Spark's logical plan of a DataFrame, as the few things that we ask of it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of a plan, and whether its rows come from a stream."""
+
+    name: str
+    streaming: bool
+    children: tuple["Node", ...]
+    java: Any
+
+    def walk(self) -> Iterator["Node"]:
+        """Yield this node and all below it."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    @property
+    def has_python(self) -> bool:
+        """Whether one of its expressions is a Python function."""
+        return any(_is_python(each) for each in _items(self.java.expressions()))
+
+
+def logical_plan(frame: DataFrame) -> Node:
+    """Return the analysed plan of a DataFrame."""
+    return _node(frame._jdf.queryExecution().analyzed())
+
+
+def _node(java: Any) -> Node:
+    children = tuple(_node(child) for child in _items(java.children()))
+    return Node(str(java.nodeName()), bool(java.isStreaming()), children, java)
+
+
+def _is_python(expression: Any) -> bool:
+    named = str(expression.nodeName()).startswith("Python")
+    return named or any(_is_python(child) for child in _items(expression.children()))
+
+
+def _items(sequence: Any) -> Iterator[Any]:
+    return (sequence.apply(place) for place in range(sequence.size()))

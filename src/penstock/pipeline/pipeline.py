@@ -1,0 +1,85 @@
+"""A pipeline: flows under one name. It only describes; the runner runs."""
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from pyspark.sql import DataFrame
+
+from penstock.errors import FlowError
+from penstock.log import Topic
+from penstock.log.topic import check_name
+from penstock.pipeline.flow import Flow, Guarantee, Mode, Output
+from penstock.sinks.postgres import PostgresTable
+
+F = TypeVar("F", bound=Callable[..., DataFrame])
+
+
+class Pipeline:
+    """Flows that are run together.
+
+    fraud = Pipeline("fraud")
+
+    @fraud.flow(reads={"payments": payments}, writes=alerts)
+    def large(payments: DataFrame) -> DataFrame:
+        return payments.where("amount > 1000").select("card", "amount", "at", "_source")
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = check_name(name)
+        self.flows: dict[str, Flow] = {}
+
+    def flow(
+        self,
+        *,
+        reads: Mapping[str, Topic[Any]],
+        writes: Topic[Any] | PostgresTable,
+        mode: Mode = "stream",
+        guarantee: Guarantee | None = None,
+        outlets: tuple[Topic[Any], ...] = (),
+        checkpoint: str | timedelta | None = None,
+        output: Output = "update",
+        lanes: int | None = None,
+        timeout: str | timedelta = "1 minute",
+        version: str = "1",
+        options: Mapping[str, str] | None = None,
+    ) -> Callable[[F], F]:
+        """Make a flow of a function; the function stays what it is.
+
+        `reads` names the topic behind each argument, `writes` the topic or table of the results, `outlets`
+        the topics of side outputs. `guarantee` is the promise: in stream mode "exactly-once" unless less is
+        asked for, in real time "effectively-once" (readers tell repetitions by the result's id). `checkpoint`
+        is how often a batch ends: in real time the choice between the cost of checkpoints and what is
+        repeated after a crash. `output` is Spark's output mode. `lanes` is how many writers work side by
+        side; it is fixed once the flow has written. `timeout` is how long a transaction may take, a
+        little more than the longest batch: one that a dead process left open holds up readers for as long.
+        `options` are those of Spark's Kafka source.
+        """
+
+        def add(function: F) -> F:
+            name = function.__name__
+            if name in self.flows:
+                raise FlowError(f"pipeline {self.name!r} has two flows {name!r}")
+            self.flows[name] = Flow(
+                name=name,
+                function=function,
+                reads=dict(reads),
+                writes=writes,
+                mode=mode,
+                guarantee=guarantee,
+                outlets=tuple(outlets),
+                checkpoint=checkpoint,
+                output=output,
+                lanes=lanes,
+                timeout=timeout,
+                version=version,
+                options=dict(options or {}),
+            )
+            return function
+
+        return add
+
+    @property
+    def topics(self) -> dict[str, Topic[Any]]:
+        """Every topic that a flow of the pipeline reads, by name."""
+        return {topic.name: topic for flow in self.flows.values() for topic in flow.reads.values()}

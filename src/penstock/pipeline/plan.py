@@ -1,0 +1,122 @@
+"""The plan of a flow: its topics as typed columns, its function, and the results as they are written."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock.errors import FlowError, UnknownSchemaError
+from penstock.log import Topic
+from penstock.log.ledger import Offsets
+from penstock.pipeline.flow import Flow
+from penstock.process.source import KnownSchemas, kafka_rows, known_schemas, typed, undecodable
+from penstock.process.target import encoded
+from penstock.registry import Registry
+from penstock.schemas import AvroCodec, JsonSchemaCodec
+from penstock.settings import Settings
+from penstock.sinks.postgres import PostgresTable
+
+_CODECS = {"avro": AvroCodec, "json-schema": JsonSchemaCodec}
+
+
+@dataclass
+class Planner:
+    """Makes DataFrames of flows; it knows the schemas that can be read so far, and learns new ones."""
+
+    spark: SparkSession
+    settings: Settings
+    registry: Registry | None = None
+    _known: dict[str, KnownSchemas] = field(default_factory=dict)
+
+    def results(self, flow: Flow, *, start: Offsets | None = None, end: Offsets | None = None) -> DataFrame:
+        """Return what the flow's function makes of its topics, as a stream or, in replay, as a table."""
+        sources = {
+            name: typed(self._rows(flow, topic, start, end), topic, self.known(topic))
+            for name, topic in flow.reads.items()
+        }
+        try:
+            made = flow.function(**sources)
+        except AnalysisException as error:
+            raise FlowError(f"flow {flow.name!r} can't be planned: {error.getMessage()}") from error
+        if not isinstance(made, DataFrame):
+            raise FlowError(f"flow {flow.name!r} returned a {type(made).__name__}, expected a DataFrame")
+        return made
+
+    def messages(self, flow: Flow, label: str, results: DataFrame) -> DataFrame:
+        """Return results as rows for Kafka."""
+        assert isinstance(flow.writes, Topic)  # noqa: S101
+        outlets = {topic.name: topic for topic in flow.outlets}
+        ids = self._schema_ids([flow.writes, *flow.outlets])
+        return encoded(results, flow.writes, flow=label, outlets=outlets, schema_ids=ids)
+
+    def dead_letters(
+        self, topics: Iterable[Topic[Any]], *, streaming: bool, end: Offsets | None = None
+    ) -> DataFrame:
+        """Return what can't be decoded in topics, as rows for their dead letters."""
+        found: DataFrame | None = None
+        for topic in topics:
+            rows = kafka_rows(
+                self.spark, self.settings, [topic.name], streaming=streaming, end=_of(topic, end)
+            )
+            dead = undecodable(rows, topic, self.known(topic))
+            found = dead if found is None else found.unionByName(dead)
+        if found is None:
+            raise FlowError("there is no topic to look for dead letters in")
+        return found
+
+    def known(self, topic: Topic[Any]) -> KnownSchemas:
+        """The schemas of a topic that can be read."""
+        if topic.name not in self._known:
+            self._known[topic.name] = known_schemas(topic, self.registry)
+        return self._known[topic.name]
+
+    def learn(self, topic: Topic[Any], id: int) -> None:
+        """Fetch a schema that turned up in a message; what the registry lacks makes dead letters."""
+        known = replace(known_schemas(topic, self.registry), unknown=self.known(topic).unknown)
+        if id not in known.schemas and self.registry is not None:
+            known = self._asked(known, topic, id, self.registry)
+        self._known[topic.name] = known
+
+    @staticmethod
+    def _asked(known: KnownSchemas, topic: Topic[Any], id: int, registry: Registry) -> KnownSchemas:
+        try:
+            return replace(known, schemas={**known.schemas, id: registry.written(topic.subject, id)})
+        except UnknownSchemaError:
+            return replace(known, unknown=known.unknown | {id})
+
+    def _rows(self, flow: Flow, topic: Topic[Any], start: Offsets | None, end: Offsets | None) -> DataFrame:
+        return kafka_rows(
+            self.spark,
+            self.settings,
+            [topic.name],
+            streaming=flow.mode != "replay",
+            start=_of(topic, start),
+            end=_of(topic, end),
+            options=flow.options,
+        )
+
+    def _schema_ids(self, topics: Iterable[Topic[Any]]) -> Mapping[str, int]:
+        found = {}
+        for topic in topics:
+            if topic.format != "json" and self.registry is not None:
+                codec = _CODECS[topic.format]
+                found[topic.name] = self.registry.id_for(
+                    topic.subject, codec.kind, codec.schema_text(topic.event)
+                )
+        return found
+
+
+def named_topics(flows: Iterable[Flow]) -> dict[str, Topic[Any]]:
+    """Every topic that flows read or write, by name."""
+    found: dict[str, Topic[Any]] = {}
+    for flow in flows:
+        for target in (*flow.reads.values(), flow.writes, *flow.outlets):
+            if not isinstance(target, PostgresTable):
+                found[target.name] = target
+    return found
+
+
+def _of(topic: Topic[Any], offsets: Offsets | None) -> Offsets | None:
+    return None if offsets is None or topic.name not in offsets else {topic.name: offsets[topic.name]}

@@ -1,0 +1,190 @@
+"""The runner: the one place where queries are started, watched and stopped."""
+
+import json
+import os
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import StreamingQueryListener
+
+from penstock.errors import FlowError
+from penstock.log import Broker, DeadLetters, Groups, apply
+from penstock.log.topic import DEAD_LETTERS
+from penstock.pipeline.checkpoint import Checkpoint
+from penstock.pipeline.flow import Flow, Mode
+from penstock.pipeline.flow_run import FlowRun, Say, silent
+from penstock.pipeline.job import Job, dead_letter_job, flow_job
+from penstock.pipeline.pipeline import Pipeline
+from penstock.pipeline.plan import Planner, named_topics
+from penstock.pipeline.progress import Progress, ProgressStore
+from penstock.process import session
+from penstock.registry import Registry
+from penstock.settings import Settings
+
+_ENDED = ("stopped", "done", "failed")
+
+
+class Runner:
+    """Runs the flows of a pipeline until they are stopped.
+
+        with Runner(fraud, settings) as runner:
+            runner.wait()
+
+    `mode` runs all flows in a mode other than their own; `flows` names those that are to run. `once` works
+    on what is there and ends. `from_ledger` lets flows whose checkpoint was lost go on where their sink
+    stands. Without `spark` a session is made, and ended with the runner.
+    """
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        settings: Settings,
+        *,
+        mode: Mode | None = None,
+        flows: Iterable[str] | None = None,
+        once: bool = False,
+        from_ledger: bool = False,
+        spark: SparkSession | None = None,
+        say: Say = silent,
+    ) -> None:
+        self.pipeline = pipeline
+        self._settings = settings
+        self._say = say
+        self._flows = [flow.in_mode(mode or flow.mode) for flow in _chosen(pipeline, flows)]
+        self._own_spark = spark is None
+        self._prepare_topics()
+        self._registry = _registry(self._flows, settings)
+        self.spark = spark or self._session()
+        self.progress = ProgressStore(settings.data / "progress.db")
+        self._groups = Groups(settings)
+        jobs = [flow_job(pipeline, flow) for flow in self._flows]
+        jobs.append(dead_letter_job(pipeline, jobs[0].mode))
+        planner = Planner(self.spark, settings, self._registry)
+        self.runs = {
+            job.name: FlowRun(job, planner, self._checkpoint(job), self._lanes(), once, from_ledger, say)
+            for job in jobs
+        }
+        self._listener = _Listener(self)
+        self.spark.streams.addListener(self._listener)
+
+    def start(self) -> None:
+        for run in self.runs.values():
+            run.start()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until every flow has ended; the first failure is raised. False when time is up."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while any(run.status not in _ENDED for run in self.runs.values()):
+            self._raise_failure()
+            if deadline is not None and time.monotonic() > deadline:
+                return False
+            time.sleep(0.1)
+        self._raise_failure()
+        return True
+
+    def stop(self) -> None:
+        """End every flow with its batch, and what the runner made."""
+        for run in self.runs.values():
+            run.stop()
+        for run in self.runs.values():
+            run.wait(90)
+        self._hear_out()
+        self.spark.streams.removeListener(self._listener)
+        self.progress.close()
+        if self._registry is not None:
+            self._registry.close()
+        if self._own_spark:
+            self.spark.stop()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def took(self, report: dict[str, Any]) -> None:
+        """A batch of one of the pipeline's flows is finished."""
+        name = str(report["name"] or "").removeprefix(f"{self.pipeline.name}.")
+        run = self.runs.get(name)
+        if run is None:
+            return
+        progress = Progress.of(self.pipeline.name, name, report)
+        self.progress.add(progress)
+        run.progressed(progress, self._groups)
+        if progress.rows:
+            self._say(name, f"batch {progress.batch}: {progress.rows:,} rows in {progress.seconds:.2f} s")
+
+    def _hear_out(self) -> None:
+        """The last batches may be finished before we hear of them."""
+        with suppress(Py4JJavaError):
+            self.spark._jsc.sc().listenerBus().waitUntilEmpty(10_000)
+
+    def _raise_failure(self) -> None:
+        for run in self.runs.values():
+            if run.status == "failed" and run.failure is not None:
+                raise run.failure
+
+    def _prepare_topics(self) -> None:
+        """Topics that are missing are made as declared; those that differ are refused, never changed here."""
+        broker = Broker(self._settings)
+        declared = named_topics(self._flows)
+        existing = broker.topics(declared)
+        apply([topic for name, topic in declared.items() if name not in existing], broker)
+        for name in self.pipeline.topics:
+            DeadLetters(self._settings).ensure(name + DEAD_LETTERS)
+
+    def _session(self) -> SparkSession:
+        broker = Broker(self._settings)
+        states = broker.topics(self.pipeline.topics)
+        partitions = sum(state.partitions for state in states.values()) + len(self._flows)
+        return session(self._settings, name=self.pipeline.name, partitions=partitions)
+
+    def _lanes(self) -> int:
+        return int(self.spark.conf.get("spark.sql.shuffle.partitions") or os.cpu_count() or 2)
+
+    def _checkpoint(self, job: Job) -> Checkpoint:
+        kind = "replay" if job.mode == "replay" else "checkpoint"
+        return Checkpoint(self.spark, f"{self._settings.flows}/{self.pipeline.name}/{job.name}/{kind}")
+
+
+class _Listener(StreamingQueryListener):
+    """Hears of every batch that is finished, in a thread of Spark's."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+
+    def onQueryStarted(self, event: Any) -> None:
+        pass
+
+    def onQueryIdle(self, event: Any) -> None:
+        pass
+
+    def onQueryTerminated(self, event: Any) -> None:
+        pass
+
+    def onQueryProgress(self, event: Any) -> None:
+        self._runner.took(json.loads(event.progress.json))
+
+
+def _chosen(pipeline: Pipeline, names: Iterable[str] | None) -> list[Flow]:
+    wanted = list(pipeline.flows if names is None else names)
+    unknown = set(wanted) - set(pipeline.flows)
+    if unknown or not wanted:
+        raise FlowError(
+            f"pipeline {pipeline.name!r} has no flow {min(unknown, default='at all')!r}",
+            hint=f"it has {', '.join(pipeline.flows) or 'none'}",
+        )
+    return [pipeline.flows[name] for name in wanted]
+
+
+def _registry(flows: list[Flow], settings: Settings) -> Registry | None:
+    named = named_topics(flows).values()
+    return Registry(settings) if any(topic.format != "json" for topic in named) else None

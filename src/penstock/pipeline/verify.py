@@ -1,0 +1,161 @@
+"""Verification: a flow's results, recomputed from the log and compared with what its target holds."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from penstock.log import Broker, Topic
+from penstock.log.ledger import Offsets
+from penstock.log.topic import DEAD_LETTERS
+from penstock.pipeline.checkpoint import Checkpoint
+from penstock.pipeline.flow import Flow
+from penstock.pipeline.job import Job, dead_letter_job, flow_job
+from penstock.pipeline.pipeline import Pipeline
+from penstock.pipeline.plan import Planner
+from penstock.process.source import kafka_rows
+from penstock.registry import Registry
+from penstock.settings import Settings
+from penstock.sinks.compared import Compared
+from penstock.sinks.postgres import PostgresTable
+from penstock.sinks.postgres.comparison import compare_table
+
+_SHOWN = 5
+_CONTENT = ("topic", "key", "value")
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a flow has read and what came of it; `examples` are results in which the two sides differ."""
+
+    flow: str
+    read: int
+    expected: int
+    found: int
+    missing: int
+    repeated: int
+    unexpected: int
+    examples: tuple[str, ...] = ()
+    repeats_allowed: bool = False
+
+    @property
+    def sound(self) -> bool:
+        """Whether the target holds just what the log says, each once or, where that is the promise, more."""
+        return not (self.missing or self.unexpected or (self.repeated and not self.repeats_allowed))
+
+
+def verify(pipeline: Pipeline, settings: Settings, spark: SparkSession) -> list[Account]:
+    """Recompute every flow over what it has read, and compare; the flow may run meanwhile.
+
+    Results that depend on where batches were cut can't be recomputed: they show as missing and unexpected.
+    """
+    registered = any(topic.format != "json" for topic in pipeline.topics.values())
+    registry = Registry(settings) if registered else None
+    try:
+        planner = Planner(spark, settings, registry)
+        accounts = [_flow_account(pipeline, flow, planner) for flow in pipeline.flows.values()]
+        return [*accounts, _dead_account(pipeline, planner)]
+    finally:
+        if registry is not None:
+            registry.close()
+
+
+def _flow_account(pipeline: Pipeline, flow: Flow, planner: Planner) -> Account:
+    job = flow_job(pipeline, flow.in_mode("replay"))
+    position, now = _position(planner, pipeline, job), _ends(planner, job.topics)
+    read = _count(planner, job.topics, position)
+    if isinstance(flow.writes, PostgresTable):
+        due = job.rows(planner, (None, position))
+        compared = compare_table(flow.writes, due, planner.settings, job.label)
+        return Account(flow.name, read, **compared._asdict())
+    names = [flow.writes.name, *(topic.name for topic in flow.outlets)]
+    found = _written(planner, names, job.label)
+    compared = _compare(job.rows(planner, (None, position)), job.rows(planner, (None, now)), found)
+    once = flow.promise in ("exactly-once", "at-most-once")
+    return Account(flow.name, read, repeats_allowed=not once, **compared._asdict())
+
+
+def _dead_account(pipeline: Pipeline, planner: Planner) -> Account:
+    job = dead_letter_job(pipeline, "replay")
+    position, now = _position(planner, pipeline, job), _ends(planner, job.topics)
+    found = _written(planner, [topic.name + DEAD_LETTERS for topic in job.topics], job.label)
+    compared = _compare(job.rows(planner, (None, position)), job.rows(planner, (None, now)), found)
+    return Account(job.name, _count(planner, job.topics, position), **compared._asdict())
+
+
+def _compare(due: DataFrame, possible: DataFrame, found: DataFrame) -> Compared:
+    """Count what must be there, what may be there already, and what is there, content by content."""
+    sides = due.select(*_CONTENT, _side("due"))
+    sides = sides.unionByName(possible.select(*_CONTENT, _side("possible")))
+    sides = sides.unionByName(found.select(*_CONTENT, _side("found")))
+    counted = sides.groupBy(*_CONTENT).agg(
+        *(F.count_if(F.col("side") == name).alias(name) for name in ("due", "possible", "found"))
+    )
+    judged = counted.select(
+        *_CONTENT,
+        "due",
+        "found",
+        F.greatest(F.col("due") - F.col("found"), F.lit(0)).alias("missing"),
+        F.when(F.col("possible") == 0, F.col("found")).otherwise(0).alias("unexpected"),
+        F.when(F.col("possible") > 0, F.greatest(F.col("found") - F.col("possible"), F.lit(0)))
+        .otherwise(0)
+        .alias("repeated"),
+    ).persist()
+    try:
+        sums = judged.agg(*(F.sum(name) for name in ("due", "found", "missing", "repeated", "unexpected")))
+        return Compared.of([int(each or 0) for each in sums.first() or ()], _examples(judged))
+    finally:
+        judged.unpersist()
+
+
+def _examples(judged: DataFrame) -> tuple[str, ...]:
+    wrong = judged.where("missing > 0 or repeated > 0 or unexpected > 0")
+    kind = F.expr(
+        "case when missing > 0 then 'missing' when repeated > 0 then 'repeated' else 'unexpected' end"
+    )
+    text = F.concat_ws(" ", kind, "topic", F.col("key").cast("string"), F.col("value").cast("string"))
+    return tuple(row[0] for row in wrong.select(F.substring(text, 1, 200)).limit(_SHOWN).collect())
+
+
+def _side(name: str) -> Column:
+    return F.lit(name).alias("side")
+
+
+def _written(planner: Planner, topics: list[str], label: str) -> DataFrame:
+    """What stands in topics and was written by a flow; others may write there too."""
+    rows = kafka_rows(planner.spark, planner.settings, topics, streaming=False)
+    by_flow = F.exists(
+        F.col("headers"),
+        lambda header: (header["key"] == "penstock.flow") & (header["value"].cast("string") == label),
+    )
+    return rows.where(by_flow)
+
+
+def _count(planner: Planner, topics: Iterable[Topic[Any]], end: Offsets) -> int:
+    names = [topic.name for topic in topics]
+    return kafka_rows(planner.spark, planner.settings, names, streaming=False, end=end).count()
+
+
+def _position(planner: Planner, pipeline: Pipeline, job: Job) -> Offsets:
+    """Where a flow stands, after its last finished batch; a topic it has not read yet counts as empty."""
+    path = f"{planner.settings.flows}/{pipeline.name}/{job.name}/checkpoint"
+    found = Checkpoint(planner.spark, path).position()
+    return {
+        name: {number: found.get(name, {}).get(number, first) for number, first in firsts.items()}
+        for name, firsts in _firsts(planner, job.topics).items()
+    }
+
+
+def _firsts(planner: Planner, topics: Iterable[Topic[Any]]) -> dict[str, dict[int, int]]:
+    broker = Broker(planner.settings)
+    return {
+        topic.name: {number: low for number, (low, _) in broker.offsets(topic.name).items()}
+        for topic in topics
+    }
+
+
+def _ends(planner: Planner, topics: Iterable[Topic[Any]]) -> Offsets:
+    broker = Broker(planner.settings)
+    return {topic.name: broker.committed_end(topic.name) for topic in topics}

@@ -1,0 +1,176 @@
+"""Decoding: the rows of a topic, each with the event it holds or with what is wrong with it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import NullType, StringType, StructType
+
+from penstock.errors import ConfigurationError
+from penstock.events.kinds import Field, Maybe, Scalar, fields_of
+from penstock.log import Table, Topic
+from penstock.process.fitting import Seen, field_fits, filled, fitted
+from penstock.process.reading import SCHEMA_ID, Reading, readings, schema_id
+from penstock.schemas import WrittenSchema, spark_schema
+from penstock.schemas.upcasting import Native
+
+EVENT, ERROR = "_event", "_error"
+KAFKA = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
+UNKNOWN_SCHEMA = "penstock:unknown-schema"
+
+
+@dataclass(frozen=True)
+class Draft:
+    """The values of a reading, upcast but not yet fitted, and why a row of it could not be upcast."""
+
+    reading: Reading
+    seen: Mapping[str, Seen]
+    broken: Column
+
+    @property
+    def name(self) -> str:
+        """The column that holds the fitted values."""
+        return f"{self.reading.name}_fitted"
+
+
+def decoded(
+    rows: DataFrame, topic: Topic[Any], schemas: Mapping[int, WrittenSchema], unknown: frozenset[int]
+) -> DataFrame:
+    """Return Kafka's rows with the event, or the error where there is none.
+
+    Each step is a projection of its own, because what is used twice would be computed twice in one.
+    """
+    found = readings(topic, schemas)
+    rows = rows.select(*KAFKA, schema_id().alias(SCHEMA_ID))
+    rows = rows.select("*", *(reading.parsed.alias(reading.name) for reading in found))
+    drafts = [_draft(rows, reading) for reading in found if reading.refusal is None]
+    rows = rows.select("*", *(_fitted(draft, topic).alias(draft.name) for draft in drafts))
+    error, event = _error(topic, found, drafts, unknown), _event(topic, drafts)
+    if isinstance(topic, Table):
+        error, event = _with_tombstones(topic, error, event)
+    return rows.select(*KAFKA, event.alias(EVENT), error.alias(ERROR))
+
+
+def _draft(rows: DataFrame, reading: Reading) -> Draft:
+    native = _upcast(reading, _columns(rows, reading))
+    types = rows.select(*(column.alias(name) for name, column in native.columns.items())).schema
+    seen = {
+        name: Seen(column, types[name].dataType, reading.texts) for name, column in native.columns.items()
+    }
+    broken = [F.coalesce(each, F.lit(False)) for each in native.broken]
+    return Draft(reading, seen, reduce(Column.__or__, broken, F.lit(False)))
+
+
+def _columns(rows: DataFrame, reading: Reading) -> Native:
+    """Return the parsed fields; the steps of an upcast would mend what is not UTF-8."""
+    type = rows.schema[reading.name].dataType["value"].dataType  # type: ignore[index]
+    names = type.names if isinstance(type, StructType) else []
+    columns = {name: reading.value[name] for name in names}
+    texts = [columns[name] for name in names if isinstance(type[name].dataType, StringType)]
+    checked = texts if reading.upcasts and not reading.texts else []
+    return Native(columns, tuple(~F.is_valid_utf8(each) for each in checked))
+
+
+def _upcast(reading: Reading, native: Native) -> Native:
+    for upcast in reading.upcasts:
+        try:
+            native = upcast.compile(native)
+        except KeyError as missing:
+            raise ConfigurationError(
+                f"the upcast of version {upcast.since} wants the field {missing}, which is not there"
+            ) from missing
+    return native
+
+
+def _seen(draft: Draft, field: Field) -> Seen:
+    return draft.seen.get(field.name) or Seen(F.lit(None), NullType(), draft.reading.texts)
+
+
+def _fitted(draft: Draft, topic: Topic[Any]) -> Column:
+    types = spark_schema(topic.event)
+    values = [
+        fitted(field.kind, types[field.name].dataType, _seen(draft, field)).alias(field.name)
+        for field in fields_of(topic.event)
+    ]
+    return F.when(draft.reading.value.isNotNull(), F.struct(*values))
+
+
+def _event(topic: Topic[Any], drafts: list[Draft]) -> Column:
+    event = F.when(F.lit(False), F.lit(None).cast(spark_schema(topic.event)))
+    for draft in drafts:
+        event = event.when(_applies(draft.reading), _filled(draft, topic))
+    return event
+
+
+def _filled(draft: Draft, topic: Topic[Any]) -> Column:
+    types, values = spark_schema(topic.event), F.col(draft.name)
+    return F.struct(
+        *(
+            filled(field, types[field.name].dataType, _seen(draft, field), values[field.name]).alias(
+                field.name
+            )
+            for field in fields_of(topic.event)
+        )
+    )
+
+
+def _applies(reading: Reading) -> Column:
+    return F.lit(True) if reading.schema_id is None else F.col(SCHEMA_ID) == reading.schema_id
+
+
+def _error(topic: Topic[Any], found: list[Reading], drafts: list[Draft], unknown: frozenset[int]) -> Column:
+    faults = {draft.reading.name: _fault(topic, draft) for draft in drafts}
+    error = F.when(
+        F.col("value").isNull(), F.lit(f"a message without a value is not a {topic.event.__name__}")
+    )
+    if topic.format == "json":
+        return error.otherwise(faults[found[0].name])
+    id = F.col(SCHEMA_ID)
+    error = error.when(id.isNull(), F.lit("the value does not begin with a schema's number"))
+    for reading in found:
+        error = error.when(_applies(reading), faults.get(reading.name, F.lit(reading.refusal)))
+    error = error.when(id.isin(list(unknown)), F.format_string("schema id %d is unknown", id))
+    return error.otherwise(F.raise_error(F.format_string(f"{UNKNOWN_SCHEMA}:{topic.name}:%d", id)))
+
+
+def _fault(topic: Topic[Any], draft: Draft) -> Column:
+    """Say what is wrong, the most telling first; null if nothing is."""
+    reading, types = draft.reading, spark_schema(topic.event)
+    what = f"{'JSON' if reading.texts else 'Avro'} of {topic.event.__name__}"
+    damaged = F.lit(f"the value is not {what}")
+    fault = F.when(reading.value.isNull(), damaged)
+    if not reading.texts:
+        fault = fault.when(~reading.whole, damaged)
+    fault = fault.when(draft.broken, F.lit(f"it can't be upcast from version {reading.version}"))
+    for field in fields_of(topic.event):
+        good = field_fits(field, _seen(draft, field), F.col(draft.name)[field.name])
+        type = types[field.name].dataType.simpleString()
+        fault = fault.when(~good, F.lit(f"field {field.name!r} is missing or not {type}"))
+    return fault.when(~reading.whole, F.lit(f"a part of the value is not {what}"))
+
+
+def _with_tombstones(topic: Table[Any], error: Column, event: Column) -> tuple[Column, Column]:
+    """A table's row without a value deletes its key, which is all that it tells."""
+    types, gone = spark_schema(topic.event), F.col("value").isNull()
+    key = _key(topic)
+    columns = [
+        (key if name == topic.key else F.lit(None).cast(types[name].dataType)).alias(name)
+        for name in types.names
+    ]
+    no_key = F.when(key.isNull(), F.lit(f"a message without a value, and its key is no {topic.key!r}"))
+    return F.when(gone, no_key).otherwise(error), F.when(gone, F.struct(*columns)).otherwise(event)
+
+
+def _key(topic: Table[Any]) -> Column:
+    """Return Kafka's key as the value of the key's field, or null."""
+    field = next(each for each in fields_of(topic.event) if each.name == topic.key)
+    kind = field.kind.inner if isinstance(field.kind, Maybe) else field.kind
+    if kind == Scalar(bytes):
+        return F.col("key")
+    text = F.col("key").cast("string")
+    if kind == Scalar(int):
+        return F.when(text.rlike("^(0|-?[1-9][0-9]*)$"), text.try_cast("long"))
+    return fitted(kind, spark_schema(topic.event)[field.name].dataType, Seen(text, StringType(), texts=False))

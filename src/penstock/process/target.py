@@ -1,0 +1,94 @@
+"""The target: results as the rows that Kafka's sink takes, each to its topic, with where it came from."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import NullType, StructType
+
+from penstock.errors import FlowError
+from penstock.log import Topic
+from penstock.process.route import OUTLET, Route, check_columns
+from penstock.process.source import PLACE
+
+_MESSAGE = "_message"
+_PARTS = ("topic", "partition", "offset")
+_ID_OPTIONS = {"timeZone": "UTC", "ignoreNullFields": "false"}
+
+
+def encoded(
+    results: DataFrame,
+    topic: Topic[Any],
+    *,
+    flow: str,
+    outlets: Mapping[str, Topic[Any]] | None = None,
+    schema_ids: Mapping[str, int] | None = None,
+) -> DataFrame:
+    """Return a flow's results as Kafka's rows: topic, key, value and headers.
+
+    What can't be as described raises a FlowError now; a row that has no place in its topic, such as one with
+    a null in a required field, fails the query when it comes. Rows whose `outlet` is set go to the topic of
+    that name. Without an `id`, one is made of what the row holds and where it came from.
+    """
+    results = with_id(results, flow)
+    schema, ids = results.schema, schema_ids or {}
+    routes = [Route("_result", topic, flow, None, _schema_id(topic, flow, ids))]
+    if OUTLET in results.columns:
+        routes += [
+            Route(f"_outlet_{place}", other, flow, name, _schema_id(other, flow, ids))
+            for place, (name, other) in enumerate((outlets or {}).items())
+        ]
+    check_columns(schema, [route.topic for route in routes], flow)
+    # The events are a projection of their own, because what is used twice would be computed twice in one.
+    events = results.select("*", *(route.event(schema).alias(route.name) for route in routes))
+    message, headers = _routed(schema, routes, flow), _headers(schema, flow)
+    return events.select(message.alias(_MESSAGE), headers.alias("headers")).select(f"{_MESSAGE}.*", "headers")
+
+
+def with_id(results: DataFrame, flow: str) -> DataFrame:
+    """Return results with an `id`: the same for the same row of the same flow, whenever it is made."""
+    if "id" in results.columns:
+        return results
+    parts = [F.lit(flow).alias("flow")]
+    if PLACE in results.columns:
+        parts += [F.col(PLACE)[part].alias(part) for part in _PARTS]
+    held = [
+        F.col(f"`{field.name}`")
+        for field in sorted(results.schema.fields, key=lambda each: each.name)
+        if field.name != PLACE and not isinstance(field.dataType, NullType)
+    ]
+    told = F.to_json(F.struct(*parts, F.struct(*held).alias("row")), _ID_OPTIONS)
+    return results.select(F.md5(told).alias("id"), "*")
+
+
+def _schema_id(topic: Topic[Any], flow: str, schema_ids: Mapping[str, int]) -> int | None:
+    if topic.format != "json" and topic.name not in schema_ids:
+        raise FlowError(
+            f"flow {flow!r} writes {topic.format} to {topic.name!r}, and its schema has no number",
+            hint="give the pipeline a registry",
+        )
+    return schema_ids.get(topic.name)
+
+
+def _routed(schema: StructType, routes: list[Route], flow: str) -> Column:
+    if OUTLET not in schema.names:
+        return routes[0].message(schema)
+    message = F.when(routes[0].applies(schema), routes[0].message(schema))
+    for route in routes[1:]:
+        message = message.when(route.applies(schema), route.message(schema))
+    astray = F.format_string("flow '%s': no outlet is called '%s'", F.lit(flow), F.col(OUTLET))
+    return message.otherwise(F.raise_error(astray))
+
+
+def _headers(schema: StructType, flow: str) -> Column:
+    label = header("penstock.flow", F.lit(flow))
+    if PLACE not in schema.names:
+        return F.array(label)
+    place = F.concat_ws("/", *(F.col(PLACE)[part].cast("string") for part in _PARTS))
+    traced = F.array(label, header("penstock.source", place))
+    return F.when(F.col(PLACE).isNotNull(), traced).otherwise(F.array(label))
+
+
+def header(name: str, text: Column) -> Column:
+    return F.struct(F.lit(name).alias("key"), text.cast("binary").alias("value"))

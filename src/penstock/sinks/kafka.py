@@ -1,0 +1,141 @@
+"""The Kafka sink: rows into topics, each batch once in each lane, by transactions."""
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from penstock.durations import duration
+from penstock.log.broker import Broker
+from penstock.log.ledger import Batch, Entry
+from penstock.points import reach
+from penstock.settings import Settings
+from penstock.sinks.lane import Lane, Message, ledger_topic
+from penstock.sinks.tasks import task_errors
+
+Guarantee = Literal["exactly-once", "at-most-once"]
+
+
+class KafkaSink:
+    """Writes rows of (topic, key, value, headers) in transactions.
+
+    Rows are spread by key over `lanes`; each lane is exactly once, and a batch becomes visible lane by lane.
+    The number of lanes is frozen in the ledger when the sink is first opened: the same row has to come to the
+    same lane when its batch is repeated.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        id: str,
+        *,
+        lanes: int,
+        guarantee: Guarantee = "exactly-once",
+        timeout: str | timedelta = "1 minute",
+    ) -> None:
+        self.id = id
+        self.lanes = lanes
+        self._settings = settings
+        self._guarantee = guarantee
+        self._timeout_ms = duration(timeout) // timedelta(milliseconds=1)
+        self._epoch = 0
+        self._entries: list[Entry] = []
+
+    def open(self) -> tuple[Entry, ...]:
+        """Become the sink's writer: end what was left open, and take the ledger over."""
+        self._freeze_lanes()
+        with ThreadPoolExecutor(self.lanes) as pool:
+            lanes = list(pool.map(self._lane, range(self.lanes)))
+            self._epoch = max(lane.entry.epoch for lane in lanes) + 1
+            list(pool.map(lambda lane: lane.claim(self._epoch), lanes))
+        self._entries = [lane.entry for lane in lanes]
+        return tuple(self._entries)
+
+    def write(self, rows: DataFrame, batch: Batch) -> None:
+        """Write a batch; what some lanes have written already is left out."""
+        if all(entry.batch == batch for entry in self._entries):
+            return
+        self._write_lanes(rows, batch)
+        self._entries = [Entry(self._epoch, batch)] * self.lanes
+        reach("sink.kafka.written", self.id)
+
+    def close(self) -> None:
+        """Nothing is held between batches that the next writer could not end."""
+
+    def _freeze_lanes(self) -> None:
+        topic, broker = ledger_topic(self.id), Broker(self._settings)
+        broker.ensure(topic, self.lanes, {"cleanup.policy": "compact", "retention.ms": "-1"})
+        self.lanes = broker.topic(topic).partitions
+
+    def _lane(self, number: int) -> Lane:
+        return Lane(self._settings, self.id, number, self._timeout_ms)
+
+    def _write_lanes(self, rows: DataFrame, batch: Batch) -> None:
+        """Let executors write; lanes that Spark planned no task for, being empty, are written here."""
+        work = self._work(batch)
+        with task_errors():
+            done = self._spread(rows).mapInArrow(work, "lane int, sent long").collect()
+        for number in set(range(self.lanes)) - {row.lane for row in done}:
+            work.write(number, ())
+
+    def _work(self, batch: Batch) -> "LaneWork":
+        kafka = self._settings.client()
+        return LaneWork(kafka, self.id, self._epoch, self._timeout_ms, batch, self._guarantee)
+
+    def _spread(self, rows: DataFrame) -> DataFrame:
+        """The same row comes to the same lane whenever its batch is made."""
+        return rows.repartition(self.lanes, F.hash(F.coalesce("key", "value")))
+
+
+@dataclass(frozen=True)
+class LaneWork:
+    """What a task does with the rows of its lane."""
+
+    kafka: dict[str, str]
+    sink: str
+    epoch: int
+    timeout_ms: int
+    batch: Batch
+    guarantee: Guarantee
+
+    def __call__(self, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        lane = context.partitionId() if context else 0
+        sent = self.write(lane, messages(rows))
+        yield pa.RecordBatch.from_pydict({"lane": pa.array([lane], pa.int32()), "sent": pa.array([sent])})
+
+    def write(self, number: int, rows: Iterable[Message]) -> int:
+        """Open the lane, which shuts out every earlier task of it, and write what it owes."""
+        lane = Lane(Settings(kafka=self.kafka), self.sink, number, self.timeout_ms)
+        lane.serve(self.epoch)
+        write = lane.write if self.guarantee == "exactly-once" else lane.write_at_most_once
+        return write(rows, self.batch)
+
+
+def messages(batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
+    """Yield the rows of Arrow batches as messages."""
+    for batch in batches:
+        topics, keys, values = (batch.column(name) for name in ("topic", "key", "value"))
+        yield from zip(
+            topics.dictionary_encode().to_pylist(),
+            keys.to_pylist(),
+            values.to_pylist(),
+            _headers(batch.column("headers")),
+            strict=True,
+        )
+
+
+def _headers(column: pa.ListArray) -> Iterator[list[tuple[str, bytes]]]:
+    """All pairs are made at once: a list of structs, turned into Python row by row, takes twice as long."""
+    pairs = list(zip(*(field.to_pylist() for field in column.flatten().flatten()), strict=True))
+    ends = column.value_lengths().fill_null(0).to_pylist()
+    place = 0
+    for length in ends:
+        yield pairs[place : place + length]
+        place += length

@@ -1,0 +1,86 @@
+"""A table that takes a flow's results, as it is declared."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from psycopg.sql import Identifier
+
+from penstock.errors import SettingsError, TargetError
+from penstock.settings import Secret, Settings
+
+Write = Literal["append", "upsert"]
+_NAME = re.compile(r"[^\W\d][\w$-]*")
+_LONGEST = 63  # bytes; PostgreSQL cuts longer names off without a word
+
+
+@dataclass(frozen=True)
+class PostgresTable:
+    """A table of PostgreSQL and the way rows get into it.
+
+    >>> PostgresTable("alerts", key="card", write="upsert").keys
+    ('card',)
+
+    "upsert" keeps the last row of each key. "append" adds every row; the key then only says which rows stay
+    in order, and the column `id`, if there is one, is the primary key. `dsn` is settings.postgres by default.
+    """
+
+    name: str
+    key: str | tuple[str, ...] | None = None
+    write: Write = "append"
+    dsn: str | Secret | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.write not in get_args(Write):
+            raise TargetError(f"{self.name}: write is {self.write!r}, expected 'append' or 'upsert'")
+        if self.write == "upsert" and not self.keys:
+            raise TargetError(f"{self.name}: upsert needs a key", hint="give key=, or write='append'")
+        if len(set(self.keys)) < len(self.keys):
+            raise TargetError(f"{self.name}: the key {self.keys!r} names a column twice")
+        self._check_name()
+        for key in self.keys:
+            check_column(self.name, key)
+        if isinstance(self.dsn, str):
+            object.__setattr__(self, "dsn", Secret(self.dsn))
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return (self.key,) if isinstance(self.key, str) else self.key or ()
+
+    @property
+    def path(self) -> tuple[str, str]:
+        """The schema and the name in it."""
+        schema, dot, name = self.name.rpartition(".")
+        return (schema, name) if dot else ("public", name)
+
+    @property
+    def identifier(self) -> Identifier:
+        return Identifier(*self.path)
+
+    def address(self, settings: Settings) -> Secret:
+        """Return where the database is; never log it."""
+        found = self.dsn or settings.postgres
+        if found is None:
+            raise SettingsError(
+                f"no database is known for table {self.name!r}",
+                hint="run `penstock up`, set postgres in penstock.toml or PENSTOCK_POSTGRES, or give dsn=",
+            )
+        return found if isinstance(found, Secret) else Secret(found)
+
+    def _check_name(self) -> None:
+        for part in self.path:
+            if not _NAME.fullmatch(part) or len(part.encode()) > _LONGEST:
+                raise TargetError(
+                    f"{self.name!r} is not a table name",
+                    hint=f"a name or schema.name of letters, digits, _, $ and -, up to {_LONGEST} bytes each",
+                )
+        if self.path[0] == "penstock" or self.path[0].startswith("pg_"):
+            raise TargetError(f"{self.name!r}: the schema {self.path[0]!r} is reserved", hint="use another")
+
+
+def check_column(table: str, name: str) -> None:
+    """Refuse a column that PostgreSQL would not take under its name."""
+    if not name or "\0" in name or len(name.encode()) > _LONGEST:
+        raise TargetError(
+            f"{table}: {name!r} is not a column name", hint=f"use 1 to {_LONGEST} bytes without a NUL"
+        )

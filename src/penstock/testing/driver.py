@@ -1,0 +1,121 @@
+"""A pipeline as a process of its own, which may be killed, stopped for a while, and started again."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import psutil
+
+from penstock.errors import FlowError
+from penstock.log import Broker, Groups, Topic
+from penstock.pipeline import Pipeline
+from penstock.pipeline.job import DEAD_LETTERS
+from penstock.settings import Settings
+
+
+class Driver:
+    """Runs `penstock run` for a pipeline; what it says is in `log`."""
+
+    def __init__(
+        self,
+        pipeline: str,
+        module: str,
+        settings: Settings,
+        *,
+        options: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+        name: str = "driver",
+    ) -> None:
+        self.log = settings.data / "logs" / f"{pipeline}.{name}.log"
+        spark = [word for pair in settings.spark.items() for word in ("--conf", "=".join(pair))]
+        self._command = [
+            sys.executable, "-m", "penstock.cli", "run", pipeline, "-m", module, *spark, *options,
+        ]  # fmt: skip
+        self._environment = os.environ | settings.environment() | dict(environment or {})
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start the process; nothing is waited for."""
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as said:
+            self._process = subprocess.Popen(
+                self._command, env=self._environment, stdout=said, stderr=said, start_new_session=True
+            )
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def kill(self) -> None:
+        """End the whole of it with -9: the driver, its JVM, and the workers."""
+        self._signal(signal.SIGKILL)
+        if self._process is not None:
+            self._process.wait()
+
+    def pause(self, seconds: float) -> None:
+        """Stop the whole of it for a while, as a machine that swaps or a long collection would."""
+        self._signal(signal.SIGSTOP)
+        time.sleep(seconds)
+        self._signal(signal.SIGCONT)
+
+    def stop(self, timeout: float = 120) -> int:
+        """End it as `penstock stop` does, and return its exit code."""
+        if self._process is None:
+            return 0
+        self._process.terminate()
+        try:
+            return self._process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            told = f"the driver did not stop within {timeout:.0f} s"
+            raise FlowError(told, hint=f"see {self.log}") from None
+
+    def wait(self, timeout: float = 120) -> int:
+        """Wait until the process ends by itself, and return its exit code."""
+        return -1 if self._process is None else self._process.wait(timeout)
+
+    def _signal(self, number: int) -> None:
+        """Children first would let the driver notice; all are gathered before the first is signalled."""
+        if self._process is None:
+            return
+        try:
+            parent = psutil.Process(self._process.pid)
+            found = [parent, *parent.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            return
+        for process in found:
+            try:
+                process.send_signal(number)
+            except psutil.NoSuchProcess:
+                continue
+
+
+def wait_until_caught_up(pipeline: Pipeline, settings: Settings, timeout: float) -> None:
+    """Wait until every flow has read, and committed, all that is in its topics, dead letters included."""
+    deadline = time.monotonic() + timeout
+    readers = {name: list(flow.reads.values()) for name, flow in pipeline.flows.items()}
+    readers[DEAD_LETTERS] = list(pipeline.topics.values())
+    clean = 0
+    while clean < 2:  # one flow may have fed another that was looked at before
+        behind = [
+            name for name, topics in readers.items() if not _caught_up(pipeline, name, topics, settings)
+        ]
+        clean = 0 if behind else clean + 1
+        if behind and time.monotonic() > deadline:
+            raise FlowError(f"{', '.join(behind)} of {pipeline.name} did not catch up in {timeout:.0f} s")
+        if behind:
+            time.sleep(0.3)
+
+
+def _caught_up(pipeline: Pipeline, flow: str, topics: Sequence[Topic[Any]], settings: Settings) -> bool:
+    broker = Broker(settings)
+    position = Groups(settings).positions(f"penstock.{pipeline.name}.{flow}")
+    return all(
+        position.get(topic.name, {}).get(number, 0) >= end
+        for topic in topics
+        for number, end in broker.committed_end(topic.name).items()
+    )

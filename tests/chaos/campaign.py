@@ -1,0 +1,105 @@
+"""A campaign: faults by a seeded schedule, a record of what landed, and accounts of the flows in between."""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from penstock.pipeline import Account, verify
+from penstock.testing import wait_until_caught_up
+from tests.chaos.faults import KINDS, Landed
+from tests.chaos.world import World, world
+from tests.integration.shop import shop
+
+Say = Callable[[str], None]
+PATIENCE = 300.0
+
+
+@dataclass
+class Record:
+    """What happened in a campaign."""
+
+    seed: int
+    landed: list[Landed] = field(default_factory=list)
+    missed: list[str] = field(default_factory=list)
+    accounts: list[list[Account]] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def counts(self) -> Counter[str]:
+        return Counter(each.kind for each in self.landed)
+
+    @property
+    def sound(self) -> bool:
+        return bool(self.accounts) and all(each.sound for accounts in self.accounts for each in accounts)
+
+    def save(self, path: Path) -> None:
+        path.write_text(json.dumps(asdict(self), indent=1))
+
+
+def run_campaign(
+    folder: Path,
+    spark: SparkSession,
+    seed: int,
+    *,
+    faults: int | None = None,
+    kinds: Sequence[str] = (),
+    check_every: int = 25,
+    say: Say = print,
+) -> Record:
+    """Let faults of chosen kinds happen in turn, or so many by chance; let the flows finish, and verify."""
+    record, began = Record(seed), time.monotonic()
+    with world(folder, seed) as found:
+        found.driver.start()
+        assert found.await_progress(PATIENCE), "the pipeline did not start"
+        for kind in kinds or _by_chance(found, record, faults or 0):
+            _happen(found, kind, record, say)
+            if len(record.landed) // check_every > len(record.accounts):
+                record.accounts.append(_check(found, spark, say))
+        record.accounts.append(_check(found, spark, say))
+        assert found.driver.stop() == 0
+    record.seconds = time.monotonic() - began
+    return record
+
+
+def _by_chance(found: World, record: Record, faults: int) -> Iterator[str]:
+    """Yield kinds until enough faults have landed; one that finds nothing to hurt is drawn again."""
+    names = list(KINDS)
+    for _ in range(3 * faults):
+        if len(record.landed) >= faults:
+            return
+        yield found.random.choices(names, [KINDS[name][0] for name in names])[0]
+
+
+def _happen(found: World, kind: str, record: Record, say: Say) -> None:
+    landed = KINDS[kind][1](found)
+    if landed is None:
+        record.missed.append(kind)
+        return
+    record.landed.append(landed)
+    refused = f"; refused: {landed.loud}" if landed.loud else ""
+    say(f"{len(record.landed):3} {landed.kind}: {landed.detail}{refused}")
+    if not found.driver.alive:
+        say(f"    the driver had ended; started again (see {found.driver.log})")
+        found.driver.start()
+    assert found.await_progress(PATIENCE), f"no progress after {landed}; see {found.driver.log}"
+
+
+def _check(found: World, spark: SparkSession, say: Say) -> list[Account]:
+    """Wait until the flows have caught up, while nothing new is sent, and compare with the log."""
+    found.pause()
+    try:
+        wait_until_caught_up(shop, found.direct, PATIENCE)
+        accounts = verify(shop, found.direct, spark)
+    finally:
+        found.resume()
+    for each in accounts:
+        say(
+            f"    {each.flow}: {each.read} read, {each.found} of {each.expected} found, "
+            f"{each.missing} missing, {each.repeated} repeated, {each.unexpected} unexpected {each.examples}"
+        )
+    return accounts

@@ -1,0 +1,244 @@
+"""The faults: each does its harm, undoes it where it must be undone, and says whether it landed."""
+
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from tests.chaos.world import NAMES, World
+
+PAST_THE_TRANSACTION = 13.0  # seconds; the shop's transactions are given up after 10
+
+
+@dataclass(frozen=True)
+class Landed:
+    """What really happened."""
+
+    kind: str
+    detail: str
+    loud: str = ""  # what the pipeline refused with, where refusing is the right answer
+
+
+Fault = Callable[[World], Landed | None]
+
+
+def kill_driver(world: World) -> Landed | None:
+    if not world.driver.alive:
+        return None
+    world.driver.kill()
+    world.driver.start()
+    return Landed("driver killed", "kill -9 of driver, JVM and workers")
+
+
+def pause_driver(world: World) -> Landed | None:
+    if not world.driver.alive:
+        return None
+    world.driver.pause(PAST_THE_TRANSACTION)
+    return Landed(
+        "driver paused", f"SIGSTOP for {PAST_THE_TRANSACTION:.0f} s, past the transaction's time-out"
+    )
+
+
+def kill_broker(world: World) -> Landed | None:
+    return _kill(world, "kafka", "broker killed")
+
+
+def kill_database(world: World) -> Landed | None:
+    return _kill(world, "postgres", "database killed")
+
+
+def pause_broker(world: World) -> Landed | None:
+    return _pause(world, "kafka", "broker paused")
+
+
+def pause_database(world: World) -> Landed | None:
+    return _pause(world, "postgres", "database paused")
+
+
+def cut_kafka(world: World) -> Landed | None:
+    count = world.kafka.cut()
+    return Landed("connections cut", f"{count} to Kafka") if count else None
+
+
+def cut_postgres(world: World) -> Landed | None:
+    count = _patiently(world.postgres.cut)
+    return Landed("connections cut", f"{count} to PostgreSQL") if count else None
+
+
+def delay_kafka(world: World) -> Landed | None:
+    return _delay(world, "kafka")
+
+
+def delay_postgres(world: World) -> Landed | None:
+    return _delay(world, "postgres")
+
+
+def drop_kafka_reply(world: World) -> Landed | None:
+    return _drop(world, "kafka")
+
+
+def drop_postgres_reply(world: World) -> Landed | None:
+    return _drop(world, "postgres")
+
+
+def two_drivers(world: World) -> Landed | None:
+    """A second driver takes over; the first has to give way, and whoever is left is replaced by a new one."""
+    if not world.driver.alive:
+        return None
+    other = world.second_driver()
+    other.start()
+    try:
+        _patiently(lambda: not world.driver.alive or not other.alive, 60)
+        gave_way = "first" if not world.driver.alive else "second" if not other.alive else "neither"
+    finally:
+        other.kill()
+    world.driver.kill()
+    world.driver.start()
+    return Landed("two drivers", f"{gave_way} gave way within 60 s")
+
+
+def fill_disk(world: World) -> Landed | None:
+    """The disk of the checkpoints is full for some seconds, if it is one of its own."""
+    disk = Path(world.direct.flows)
+    if not os.path.ismount(disk):
+        return None
+    block = disk / "filled"
+    with block.open("wb") as file:
+        try:
+            while True:
+                file.write(b"\\0" * 65536)
+                file.flush()
+        except OSError:
+            pass
+    time.sleep(4)
+    block.unlink()
+    return Landed("disk full", "no space for checkpoints for 4 s")
+
+
+def damage_checkpoint(world: World) -> Landed | None:
+    """The newest file of a flow's log of offsets or commits is cut short or gone after a crash."""
+    flow, kind = world.random.choice(NAMES), world.random.choice(("offsets", "commits"))
+    folder = world.checkpoints / flow / "checkpoint" / kind
+    world.driver.kill()
+    files = sorted(
+        (each for each in folder.glob("*") if each.name.isdigit()), key=lambda each: int(each.name)
+    )
+    if not files:
+        world.driver.start()
+        return None
+    return _damage(world, flow, files[-1])
+
+
+KINDS: dict[str, tuple[int, Fault]] = {  # with how often each comes, relative to the others
+    "kill_driver": (5, kill_driver),
+    "pause_driver": (1, pause_driver),
+    "kill_broker": (3, kill_broker),
+    "kill_database": (3, kill_database),
+    "pause_broker": (2, pause_broker),
+    "pause_database": (2, pause_database),
+    "cut_kafka": (6, cut_kafka),
+    "cut_postgres": (6, cut_postgres),
+    "delay_kafka": (3, delay_kafka),
+    "delay_postgres": (3, delay_postgres),
+    "drop_kafka_reply": (6, drop_kafka_reply),
+    "drop_postgres_reply": (6, drop_postgres_reply),
+    "two_drivers": (1, two_drivers),
+    "fill_disk": (2, fill_disk),
+    "damage_checkpoint": (3, damage_checkpoint),
+}
+
+
+def _damage(world: World, flow: str, file: Path) -> Landed:
+    """Damage a file; if the flow refuses to go on, say so and bring the file back, as it asks for."""
+    copy = world.direct.data / "before-the-damage"
+    shutil.copy(file, copy)
+    how = world.random.choice(("deleted", "truncated"))
+    checksum = file.with_name(f".{file.name}.crc")
+    checksum.unlink(missing_ok=True)
+    if how == "deleted":
+        file.unlink()
+    else:
+        os.truncate(file, world.random.randrange(max(1, file.stat().st_size // 2)))
+    mark = world.driver.log.stat().st_size
+    world.driver.start()
+    refused = "" if world.await_progress(40) else _complaint(world, flow, mark)
+    if refused:
+        world.driver.kill()
+        shutil.copy(copy, file)
+        world.driver.start()
+    return Landed("checkpoint damaged", f"{flow}: {file.parent.name}/{file.name} {how}", refused)
+
+
+def _complaint(world: World, flow: str, mark: int) -> str:
+    with world.driver.log.open("rb") as log:
+        log.seek(mark)
+        said = [line for line in log.read().decode(errors="replace").splitlines() if "batch" not in line[:40]]
+    return next(
+        (line for line in said if flow in line or "error" in line), said[-1] if said else "nothing said"
+    )
+
+
+def _kill(world: World, service: str, kind: str) -> Landed | None:
+    process = _service(world, service)
+    if process is None:
+        return None
+    process.kill()
+    process.wait(10)
+    world.platform.up()
+    return Landed(kind, "kill -9, started again")
+
+
+def _pause(world: World, service: str, kind: str) -> Landed | None:
+    process = _service(world, service)
+    if process is None:
+        return None
+    seconds = world.random.choice((2.0, 5.0, PAST_THE_TRANSACTION))
+    family = [process, *process.children(recursive=True)]
+    for each in family:
+        _signal(each, signal.SIGSTOP)
+    time.sleep(seconds)
+    for each in family:
+        _signal(each, signal.SIGCONT)
+    return Landed(kind, f"SIGSTOP for {seconds:.0f} s")
+
+
+def _delay(world: World, name: str) -> Landed | None:
+    proxy = getattr(world, name)
+    before = proxy.landed["delayed"]
+    proxy.delay(world.random.choice((0.05, 0.3)))
+    time.sleep(3)
+    proxy.delay(0)
+    passed = proxy.landed["delayed"] - before
+    return Landed("network delayed", f"{passed} packets of {name}") if passed else None
+
+
+def _drop(world: World, name: str) -> Landed | None:
+    proxy = getattr(world, name)
+    before = proxy.landed["reply dropped"]
+    proxy.drop_replies_to_commits(1)
+    landed = _patiently(lambda: proxy.landed["reply dropped"] > before)
+    proxy.drop_replies_to_commits(0)
+    return Landed("reply to a commit dropped", name) if landed else None
+
+
+def _service(world: World, name: str) -> psutil.Process | None:
+    state = next(each for each in world.platform.status() if each.name == name)
+    return psutil.Process(state.pid) if state.pid else None
+
+
+def _signal(process: psutil.Process, number: int) -> None:
+    with suppress(psutil.NoSuchProcess):
+        process.send_signal(number)
+
+
+def _patiently(ask: Callable[[], object], timeout: float = 20) -> object:
+    deadline = time.monotonic() + timeout
+    while not (answer := ask()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return answer

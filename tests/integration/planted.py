@@ -1,0 +1,202 @@
+"""Bugs, one in each flow: what sinks, sources and flows get wrong in the field. The harness finds them."""
+
+import sys
+import threading
+import time
+
+import confluent_kafka
+from pyspark import cloudpickle
+from pyspark.sql import functions as F
+from tests.integration.shop import Receipt, Sale, suspects
+
+import penstock.pipeline.job as job
+import penstock.pipeline.plan as plan
+from penstock.log import Topic
+from penstock.log.ledger import Entry
+from penstock.pipeline import Pipeline
+from penstock.pipeline.checkpoint import Checkpoint
+from penstock.settings import Settings
+from penstock.sinks.kafka import KafkaSink, LaneWork
+from penstock.sinks.lane import Lane
+from penstock.sinks.postgres import PostgresSink, PostgresTable
+from penstock.sinks.postgres import ledger as postgres_ledger
+
+sales = Topic("planted.sales", Sale, key="customer", partitions=2)
+table = PostgresTable("planted_sales", key="id", write="upsert")
+planted = Pipeline("planted")
+DOUBT = "if(amount > 500, 'shop.suspects', null)"
+CHANCE = "cast(amount * rand() as decimal(12,2))"
+
+
+class _Work(LaneWork):
+    def lane(self, number):
+        lane = Lane(Settings(kafka=self.kafka), self.sink, number, self.timeout_ms)
+        lane.serve(self.epoch)
+        return lane
+
+
+class MarkerSkipped(_Work):
+    """The rows are committed, the ledger is not told."""
+
+    def write(self, number, rows):
+        lane = self.lane(number)
+        return lane._write_down(lane.entry, rows)
+
+
+class CommitFirst(_Work):
+    """The ledger is told before the rows are written."""
+
+    def write(self, number, rows):
+        return self.lane(number).write_at_most_once(rows, self.batch)
+
+
+class NumberOnly(_Work):
+    """A batch is known by its number alone."""
+
+    def write(self, number, rows):
+        lane = self.lane(number)
+        if lane.entry.batch is not None and self.batch.number <= lane.entry.batch.number:
+            return 0
+        return lane._write_down(Entry(self.epoch, self.batch), rows)
+
+
+class NoTransaction(_Work):
+    """The rows are sent by themselves, only the ledger is written in a transaction."""
+
+    def write(self, number, rows):
+        lane = self.lane(number)
+        if not lane.entry.owes(self.batch):
+            return 0
+        producer = confluent_kafka.Producer(self.kafka)
+        for topic, key, value, headers in rows:
+            producer.produce(topic, value, key, headers=headers)
+        producer.flush(30)
+        return lane._write_down(Entry(self.epoch, self.batch))
+
+
+class UsingWork(KafkaSink):
+    works = {  # noqa: RUF012
+        "marker_skipped": MarkerSkipped,
+        "commit_first": CommitFirst,
+        "number_only": NumberOnly,
+        "no_transaction": NoTransaction,
+    }
+
+    def _work(self, batch):
+        plain = super()._work(batch)
+        return self.works[self.id.split(".")[1]](**vars(plain))
+
+
+class SlowLane(_Work):
+    def write(self, number, rows):
+        time.sleep(60 * number)
+        return super().write(number, rows)
+
+
+class RandomSpread(KafkaSink):
+    """A repeated batch brings its rows to other lanes; of the first try one lane was written."""
+
+    def _work(self, batch):
+        plain = super()._work(batch)
+        return SlowLane(**vars(plain)) if all(entry.batch is None for entry in self._entries) else plain
+
+    def _spread(self, rows):
+        return rows.repartition(self.lanes, F.rand())
+
+
+class Later(KafkaSink):
+    """The batch is taken in some time after it was said to be."""
+
+    def write(self, rows, batch):
+        def late():
+            time.sleep(600)
+            KafkaSink.write(self, rows, batch)
+
+        threading.Thread(target=late, daemon=True).start()
+
+
+class LedgerFirst(PostgresSink):
+    """The table's ledger is told before the merge."""
+
+    def _begin(self, batch):
+        due = super()._begin(batch)
+        with self._connected("tell the ledger") as connection:
+            postgres_ledger.write_down(connection, self.id, Entry(self.epoch, batch))
+        return due
+
+    def _commit(self, staged, lanes, batch):
+        with self._connected("merge") as connection, connection.transaction():
+            self._merge.run(connection, staged, lanes)
+
+
+SINKS = {"random_spread": RandomSpread, "later": Later} | dict.fromkeys(UsingWork.works, UsingWork)
+
+
+def kafka_sink(settings, id, **options):
+    return SINKS.get(id.split(".")[1], KafkaSink)(settings, id, **options)
+
+
+def uncommitted(spark, settings, topics, *, options=None, **more):
+    """A source that takes in what was never committed."""
+    rows = read_rows(spark, settings, topics, options=options, **more)
+    if not (options or {}).get("planted") or not rows.isStreaming:
+        return rows
+    servers = settings.client()["bootstrap.servers"]
+    asked = {"kafka.bootstrap.servers": servers, "subscribe": topics[0], "startingOffsets": "earliest"}
+    reader = spark.readStream.format("kafka").options(**asked)
+    return reader.option("includeHeaders", "true").load()
+
+
+def forgetful(self, topics, *, streaming, end=None):
+    """Nobody looks after what can't be decoded."""
+    found = read_dead(self, topics, streaming=streaming, end=end)
+    return found.where("false") if streaming else found
+
+
+def half(self, flow, label, results):
+    """Side outputs are lost on the way."""
+    rows = make_messages(self, flow, label, results)
+    return rows.where(F.col("topic") != suspects.name) if flow.mode == "stream" and flow.outlets else rows
+
+
+def careless(self, entries):
+    """A ledger that knows numbers only can't be compared with the checkpoint."""
+    if "number_only" not in self.path:
+        refuse_misfit(self, entries)
+
+
+def plant():
+    """Put the bugs in; only the process that runs the flows does this."""
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    job.KafkaSink, job.PostgresSink = kafka_sink, LedgerFirst
+    plan.kafka_rows = uncommitted
+    plan.Planner.dead_letters, plan.Planner.messages = forgetful, half
+    Checkpoint.refuse_misfit = careless
+
+
+read_rows, read_dead, make_messages = plan.kafka_rows, plan.Planner.dead_letters, plan.Planner.messages
+refuse_misfit = Checkpoint.refuse_misfit
+
+
+def _flow(name, change=lambda sales: sales, **options):
+    """A flow under a name of its own, with its own topic of results."""
+
+    def flow(sales):
+        taxed = change(sales).withColumn("tax", F.expr("cast(amount / 10 as decimal(12,2))"))
+        return taxed.drop("id") if "_source" in taxed.columns else taxed
+
+    flow.__name__ = name
+    target = Topic(f"planted.{name}", Receipt, key="customer")
+    planted.flow(**{"reads": {"sales": sales}, "writes": target} | options)(flow)
+
+
+_flow("healthy")
+for _name in SINKS:
+    _flow(_name)
+_flow("ledger_first", writes=table)
+_flow("uncommitted", options={"planted": "uncommitted"})
+_flow("outlet_lost", lambda sales: sales.withColumn("outlet", F.expr(DOUBT)), outlets=(suspects,))
+_flow("by_chance", lambda sales: sales.withColumn("amount", F.expr(CHANCE)))
+
+if sys.argv[1:2] == ["run"]:
+    plant()

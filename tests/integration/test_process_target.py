@@ -1,0 +1,217 @@
+"""Results become messages that Python's codecs read as the events they are; what can't be is refused."""
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from random import Random
+from uuid import UUID
+
+import pytest
+from pyspark.sql import functions as F
+from tests.event_samples import Channel, Line, Money, Order, random_order
+from tests.schema_directory import MemoryDirectory
+
+from penstock.errors import FlowError
+from penstock.events import Event
+from penstock.log import Table, Topic
+from penstock.process.source import DELETED, KnownSchemas, typed
+from penstock.process.target import encoded, with_id
+
+NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
+PLACE = "struct<topic:string,partition:int,offset:bigint>"
+KAFKA = (
+    "topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary, "
+    "headers array<struct<key:string,value:binary>>"
+)
+
+
+@dataclass(frozen=True)
+class Alert(Event):
+    card: str
+    count: int
+    share: float
+    spent: Money
+    channel: Channel
+    at: datetime
+    line: Line | None = None
+    reason: str | None = None
+    level: str = "high"
+
+
+@dataclass(frozen=True)
+class Late(Event):
+    card: str
+    delay: int
+    at: datetime
+
+
+ALERTS = Topic("alerts", Alert, key="card")
+LATES = Topic("lates", Late, key="delay")
+RESULT = (
+    f"card string, count int, share float, spent decimal(10,1), channel string, at timestamp, _source {PLACE}"
+)
+
+
+def results(spark, *changes, more="", schema=RESULT):
+    """Results of the flow's function, one for each change of the first."""
+    first = {
+        "card": "c1",
+        "count": 3,
+        "share": 0.5,
+        "spent": Decimal("1.5"),
+        "channel": "web",
+        "at": NOW,
+        "_source": ("tx", 2, 17),
+    }
+    return spark.createDataFrame([first | change for change in changes or ({},)], schema + more).coalesce(1)
+
+
+def headers_of(row):
+    return {header.key: bytes(header.value).decode() for header in row.headers}
+
+
+@pytest.fixture(scope="module")
+def orders(spark):
+    """Orders, and a frame of them."""
+    rng, source = Random(5), Topic("orders", Order)
+    made = [random_order(rng) for _ in range(100)]
+    rows = [("orders", 0, at, NOW, b"k", source.codec().encode(each), None) for at, each in enumerate(made)]
+    frame = typed(spark.createDataFrame(rows, KAFKA).coalesce(1), source, KnownSchemas()).cache()
+    yield made, frame
+    frame.unpersist()
+
+
+@pytest.mark.parametrize("format", ["json", "avro", "json-schema"])
+def test_python_reads_what_was_written(orders, format):
+    directory = MemoryDirectory()
+    events, frame = orders
+    topic = Topic("copies", Order, key="count" if format == "avro" else "customer", format=format)
+    codec = topic.codec(directory)
+    codec.encode(events[0])
+    rows = encoded(frame, topic, flow="copy", schema_ids={"copies": 1}).collect()
+    assert [codec.decode(bytes(row.value)) for row in rows] == events
+    assert [bytes(row.key) for row in rows] == [topic.key_of(event) for event in events]
+
+
+def test_a_result_is_widened_filled_and_traced(spark):
+    [row] = encoded(results(spark), ALERTS, flow="fraud.suspicious").collect()
+    event = ALERTS.codec().decode(bytes(row.value))
+    assert event == Alert("c1", 3, 0.5, Decimal("1.50"), Channel.WEB, NOW, id=event.id)
+    assert (row.topic, bytes(row.key)) == ("alerts", b"c1")
+    assert headers_of(row) == {"penstock.flow": "fraud.suspicious", "penstock.source": "tx/2/17"}
+    assert list(json.loads(row.value)) == list(vars(event))
+
+
+def test_a_session_in_another_zone_writes_the_same_times(spark):
+    frame = results(spark)
+    [expected] = encoded(frame, ALERTS, flow="f").collect()
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        [row] = encoded(frame, ALERTS, flow="f").collect()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert json.loads(row.value)["at"] == "2026-03-01T12:30:00.000000Z"
+    assert row == expected
+
+
+def test_an_id_is_made_of_the_flow_the_source_and_the_row(spark):
+    changes = [{}, {}, {"count": 4}, {"_source": ("tx", 2, 18)}, {"_source": None}]
+    ids = [row.id for row in with_id(results(spark, *changes), "a").collect()]
+    assert ids[0] == ids[1]
+    assert len(set(ids)) == 4
+    others = [
+        with_id(results(spark), "b"),
+        with_id(results(spark).select("_source", "at", "channel", "spent", "share", "count", "card"), "a"),
+        results(spark).withColumn("id", F.lit("own")),
+    ]
+    other, reordered, own = (with_id(frame, "a").first().id for frame in others)
+    assert other not in ids
+    assert reordered == ids[0]
+    assert own == "own"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda frame: frame.drop("card"), "no column 'card'"),
+        (lambda frame: frame.withColumn("count", F.lit("x")), "'count' as string, Alert .* has bigint"),
+        (lambda frame: frame.withColumn("spent", F.lit(1.5)), r"'spent' as double, .* decimal\(12,2\)"),
+        (lambda frame: frame.withColumn("spent", F.col("spent").cast("decimal(22,2)")), "spent"),
+        (lambda frame: frame.withColumn("at", F.col("at").cast("timestamp_ntz")), "timestamp_ntz"),
+        (lambda frame: frame.withColumn("card", F.lit(None)), "'card' as void"),
+        (lambda frame: frame.withColumn("extra", F.lit(1)), "a column 'extra'"),
+        (lambda frame: frame.withColumn(DELETED, F.lit(True)), "only a table takes deletions"),
+        (lambda frame: frame.withColumn("outlet", F.lit(1)), "`outlet` as int"),
+        (lambda frame: frame.withColumn("line", F.struct(F.lit("p").alias("product"))), "'line' as struct"),
+    ],
+)
+def test_what_can_not_be_written_is_refused_when_it_is_described(spark, change, says):
+    with pytest.raises(FlowError, match=says):
+        encoded(change(results(spark)), ALERTS, flow="f")
+
+
+def test_a_topic_whose_messages_name_their_schema_needs_its_number(spark):
+    with pytest.raises(FlowError, match="has no number"):
+        encoded(results(spark), Topic("a", Alert, format="avro"), flow="f")
+
+
+LINE = ", line struct<product:string,price:decimal(12,2),gift:boolean>"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"card": None}, "'card' is null"),
+        ({"share": float("nan")}, "'share' is null or no double"),
+        ({"channel": "phone"}, "'channel'"),
+        ({"line": ("p", None, True)}, "'line' is null or no struct"),
+        ({"outlet": "nowhere"}, "flow 'f': no outlet is called 'nowhere'"),
+    ],
+)
+def test_a_row_that_has_no_place_in_its_topic_fails_loudly(spark, change, says):
+    frame = results(spark, {"line": None, "outlet": None} | change, more=LINE + ", outlet string")
+    with pytest.raises(Exception, match=says):
+        encoded(frame, ALERTS, flow="f").collect()
+
+
+def test_rows_with_an_outlet_go_to_its_topic(spark):
+    frame = results(
+        spark,
+        {"outlet": None, "delay": None, "line": ("p", Decimal("2.00"), True)},
+        {"outlet": "lates", "delay": 5, "count": None, "line": None},
+        more=LINE + ", outlet string, delay int",
+    )
+    first, second = encoded(frame, ALERTS, flow="f", outlets={"lates": LATES}).collect()
+    assert ALERTS.codec().decode(bytes(first.value)).line == Line("p", Decimal(2), True)
+    late = LATES.codec().decode(bytes(second.value))
+    assert late == Late("c1", 5, NOW, id=late.id)
+    assert (first.topic, second.topic, bytes(second.key)) == ("alerts", "lates", b"5")
+    with pytest.raises(FlowError, match="'delay'"):
+        encoded(frame.drop("delay"), ALERTS, flow="f", outlets={"lates": LATES})
+
+
+@dataclass(frozen=True)
+class Balance(Event):
+    account: UUID
+    amount: Money
+    at: datetime
+
+
+def test_a_deleted_row_of_a_table_is_a_tombstone(spark):
+    table, account = Table("balances", Balance, key="account"), UUID(int=5)
+    rows = [
+        (str(account), Decimal(1), NOW, "b1", False),
+        (str(account), None, None, None, True),
+        (str(account), Decimal(2), NOW, "b2", None),
+    ]
+    schema = f"account string, amount decimal(12,2), at timestamp, id string, {DELETED} boolean"
+    frame = spark.createDataFrame(rows, schema).coalesce(1)
+    first, gone, last = encoded(frame, table, flow="f").collect()
+    assert table.codec().decode(bytes(first.value)) == Balance(account, Decimal(1), NOW, id="b1")
+    assert (bytes(gone.key), gone.value) == (str(account).encode(), None)
+    assert last.value is not None
+    assert headers_of(gone) == {"penstock.flow": "f"}
+    keyless = spark.createDataFrame([(None, None, None, None, True)], schema)
+    with pytest.raises(Exception, match="'account' is null"):
+        encoded(keyless, table, flow="f").collect()

@@ -1,0 +1,123 @@
+"""The Kafka sink passes the contract of all sinks, and freezes its lanes."""
+
+import confluent_kafka
+import pytest
+from pyspark.sql import functions as F
+from tests.integration.sink_contract import SinkContract, batch
+
+from penstock.errors import SinkError
+from penstock.log import Broker
+from penstock.log.ledger import Batch
+from penstock.sinks.kafka import KafkaSink
+from penstock.sinks.lane import Lane
+
+HEADERS = "array(named_struct('key', 'n', 'value', cast(string(id) as binary)))"
+
+
+def kafka_rows(spark, numbers, topic):
+    frame = spark.createDataFrame([(number,) for number in numbers], "id int")
+    text = F.col("id").cast("string").cast("binary")
+    return frame.select(
+        F.lit(topic).alias("topic"), text.alias("key"), text.alias("value"), F.expr(HEADERS).alias("headers")
+    )
+
+
+def read(settings, topic, isolation="read_committed"):
+    """The values in a topic, as a reader of committed events sees them, in the order of each partition."""
+    kafka = settings.client() | {
+        "group.id": "test",
+        "isolation.level": isolation,
+        "enable.partition.eof": True,
+        "auto.offset.reset": "earliest",
+    }
+    client = confluent_kafka.Consumer(kafka)
+    parts = range(Broker(settings).topic(topic).partitions)
+    client.assign([confluent_kafka.TopicPartition(topic, part, 0) for part in parts])
+    found, ended = [], 0
+    while ended < len(parts):
+        message = client.poll(10)
+        assert message is not None
+        if message.error():
+            ended += 1
+        else:
+            found.append(message)
+    client.close()
+    return found
+
+
+class TestKafkaSink(SinkContract):
+    opening = ("sink.kafka.opened",)
+    writing = ("sink.kafka.written",)
+
+    def make_sink(self, spark, settings, unique, **options):
+        self.settings, self.topic = settings, f"sink.{unique}"
+        Broker(settings).ensure(self.topic, 3, {})
+        return KafkaSink(settings, unique, lanes=options.pop("lanes", 2), **options)
+
+    def rows(self, spark, numbers):
+        return kafka_rows(spark, numbers, self.topic)
+
+    def contents(self, sink):
+        return [int(message.value()) for message in read(self.settings, self.topic)]
+
+    def test_lanes_are_frozen(self, anew, put, spark, settings, unique):
+        put(anew(lanes=3), batch(0, 0, 10))
+        sink = anew(lanes=5)
+        assert sink.lanes == 3
+        put(sink, batch(0, 0, 10))
+        put(sink, batch(1, 10, 20))
+        assert self.holds(sink, range(20))
+
+    def test_what_one_lane_has_written_is_not_written_again(self, anew, put, settings, unique):
+        """The process died between the commits of its two lanes."""
+        sink = anew()
+        put(sink, batch(0, 0, 10))
+        half = Lane(settings, unique, 0, 60_000)
+        half.serve(1)
+        half.write([(self.topic, b"k", b"99", [])], batch(1, 10, 20))
+        put(anew(), batch(1, 10, 20))
+        found = sorted(self.contents(sink))
+        assert found[:10] == list(range(10))
+        assert 99 in found
+        assert len(found) < 21
+
+    def test_an_open_transaction_of_a_dead_writer_is_ended(self, anew, put, settings, unique):
+        """It would keep readers of committed events waiting until its time is up."""
+        sink = anew()
+        dead = Lane(settings, unique, 0, 60_000)
+        dead._producer.begin_transaction()
+        dead._producer.produce(self.topic, b"99", b"k")
+        dead._producer.flush(10)
+        put(anew(), batch(0, 0, 10))
+        assert self.holds(sink, range(10))
+
+    def test_a_writer_that_was_broken_into_tries_again(self, anew, settings, unique):
+        anew()
+        lane = Lane(settings, unique, 0, 60_000)
+        Lane(settings, unique, 0, 60_000)
+        lane.serve(1)
+        with pytest.raises(SinkError, match="broken in"):
+            lane.write([(self.topic, b"k", b"1", [])], batch(0, 0, 1))
+
+    def test_headers_and_keys_arrive(self, anew, put, settings):
+        put(anew(), batch(0, 0, 3))
+        found = {message.value(): message for message in read(settings, self.topic)}
+        assert found[b"2"].key() == b"2"
+        assert found[b"2"].headers() == [("n", b"2")]
+
+    def test_results_of_a_key_keep_their_order(self, anew, spark, settings):
+        frame = spark.range(2000, numPartitions=1).select(
+            F.lit(self.topic_of(anew)).alias("topic"),
+            (F.col("id") % 5).cast("string").cast("binary").alias("key"),
+            F.col("id").cast("string").cast("binary").alias("value"),
+            F.expr("cast(array() as array<struct<key string, value binary>>)").alias("headers"),
+        )
+        anew().write(frame, Batch("first", 0, {}, {}))
+        seen = {}
+        for message in read(settings, self.topic):
+            assert seen.get(message.key(), -1) < int(message.value())
+            seen[message.key()] = int(message.value())
+
+    def topic_of(self, anew):
+        anew()
+        return self.topic

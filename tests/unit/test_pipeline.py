@@ -1,0 +1,95 @@
+"""Flows and pipelines as values: what is refused when they are described."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import pytest
+
+from penstock.errors import FlowError
+from penstock.events import Event
+from penstock.log import Topic
+from penstock.pipeline import Pipeline
+from penstock.pipeline.state import compare_state
+from penstock.sinks.postgres import PostgresTable
+
+
+@dataclass(frozen=True)
+class Tick(Event):
+    at: datetime
+
+
+ticks = Topic("ticks", Tick)
+tocks = Topic("tocks", Tick)
+table = PostgresTable("ticks")
+
+
+def describe(name="copy", **options):
+    pipeline = Pipeline("clock")
+
+    def copy(ticks):
+        return ticks
+
+    copy.__name__ = name
+    assert pipeline.flow(**{"reads": {"ticks": ticks}, "writes": tocks} | options)(copy) is copy
+    return pipeline.flows[name]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"reads": {}}, "reads nothing"),
+        ({"reads": {"tacks": ticks}}, r"reads \['tacks'\], its function takes \['ticks'\]"),
+        ({"writes": ticks}, "writes the topic it reads"),
+        ({"mode": "batch"}, "mode 'batch'"),
+        ({"guarantee": "effectively-once"}, "can't be effectively-once in stream mode"),
+        ({"mode": "realtime", "guarantee": "exactly-once"}, "can't be exactly-once in realtime mode"),
+        ({"mode": "realtime", "writes": table}, "second flow in stream mode"),
+        ({"mode": "realtime", "checkpoint": "1 second"}, "expected 5 s or more"),
+        ({"writes": table, "outlets": (tocks,)}, "has outlets and writes a table"),
+        ({"name": "a flow"}, "not a flow's name"),
+    ],
+)
+def test_what_cannot_be_is_refused_when_it_is_described(options, told):
+    with pytest.raises(FlowError, match=told):
+        describe(**options)
+
+
+def test_a_topic_can_be_read_once_in_real_time():
+    pipeline = Pipeline("clock")
+    with pytest.raises(FlowError, match="reads a topic twice"):
+
+        @pipeline.flow(reads={"one": ticks, "two": ticks}, writes=tocks, mode="realtime")
+        def both(one, two):
+            return one.union(two)
+
+
+def test_the_promise_is_that_of_the_mode_unless_less_is_asked_for():
+    assert describe().promise == "exactly-once"
+    assert describe(guarantee="at-least-once").promise == "at-least-once"
+    assert describe(mode="realtime").promise == "effectively-once"
+    assert describe(guarantee="at-least-once").in_mode("realtime").promise == "effectively-once"
+    with pytest.raises(FlowError, match="table"):
+        describe(writes=table).in_mode("realtime")
+
+
+def test_a_pipeline_has_each_flow_once():
+    pipeline = Pipeline("clock")
+
+    def copy(ticks):
+        return ticks
+
+    add = pipeline.flow(reads={"ticks": ticks}, writes=tocks)
+    add(copy)
+    with pytest.raises(FlowError, match="two flows 'copy'"):
+        add(copy)
+
+
+def test_what_a_changed_flow_can_keep_is_told():
+    before = {"reads": ["a", "b"], "state": [{"step": "Aggregate", "shape": ["card string", "n bigint"]}]}
+    after = {"reads": ["b", "c"], "state": [{"step": "Aggregate", "shape": ["card string", "n double"]}]}
+    told = {each.subject: (each.kept, each.reason) for each in compare_state(before, after)}
+    assert told["position in a"] == (False, "the flow does not read it any more")
+    assert told["position in b"][0]
+    assert not told["position in c"][0]
+    assert told["state of step 1 (Aggregate)"] == (False, "it had n bigint, it would have n double")
+    assert all(each.kept for each in compare_state(before, before))
