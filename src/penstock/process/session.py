@@ -24,13 +24,19 @@ _STATE = {
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "2",
 }
 # What goes wrong is raised; Spark's own log would tell it a second time, with everything that is expected.
-_QUIET = Path(__file__).with_name("log4j2.properties")
+_QUIET = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}"
+# A damaged length in an Avro message must make a dead letter, not an allocation of two gigabytes.
+_LIMITS = " ".join(
+    f"-Dorg.apache.avro.limits.{what}.maxLength={most}"
+    for what, most in (("bytes", 2**26), ("string", 2**26), ("collectionItems", 10**6))
+)
 _PLAIN = {
-    "spark.driver.defaultJavaOptions": f"-Dlog4j2.configurationFile={_QUIET.as_uri()}",
-    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.defaultJavaOptions": f"{_QUIET} {_LIMITS}",
+    "spark.executor.defaultJavaOptions": _LIMITS,
     "spark.scheduler.mode": "FAIR",
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
