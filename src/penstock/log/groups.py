@@ -130,10 +130,9 @@ class Groups:
             for topic, partitions in offsets.items()
             for partition, offset in partitions.items()
         ]
-        if places:
-            request = [ConsumerGroupTopicPartitions(group, places)]
-            with asking(f"write the positions of group {group!r}"):
-                self._admin.alter_consumer_group_offsets(request)[group].result(TIMEOUT)
+        if places:  # by a consumer: librdkafka's admin client gets no answer after its connection was cut
+            with _reader(self._settings, group) as reader, asking(f"write the positions of {group!r}"):
+                patiently(lambda: reader.commit(offsets=places, asynchronous=False))
 
     def _positions(self, reader: Any, group: str) -> list[TopicPartition]:
         """Asked of a consumer: librdkafka's admin client crashes if the coordinator is not ready yet."""

@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from penstock.errors import ConfigurationError, DataError, InternalError, PenstockError
-from penstock.log import Groups
 from penstock.pipeline.attempt import Attempt
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.job import Job
 from penstock.pipeline.plan import Planner
-from penstock.pipeline.progress import Progress
 from penstock.points import reach
 from penstock.process.source import unknown_schema
 from penstock.sinks.tasks import raised
@@ -60,14 +58,13 @@ class FlowRun:
             return not self._thread.is_alive()
         return True
 
-    def progressed(self, progress: Progress, groups: Groups) -> None:
-        """A batch is finished: publish how far the job has read."""
+    def progressed(self) -> None:
+        """A batch is finished."""
         reach("flow.committed", self.job.label)
         if self._attempt is not None:
             self._attempt.batches += 1
         if self.status == "starting":
             self.status = "running"
-        groups.place(self.job.group, progress.end)
 
     def _live(self) -> None:
         pause = 0.0

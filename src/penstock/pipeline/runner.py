@@ -21,6 +21,7 @@ from penstock.pipeline.flow_run import FlowRun, Say, silent
 from penstock.pipeline.job import Job, dead_letter_job, flow_job
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Planner, named_topics
+from penstock.pipeline.positions import Positions
 from penstock.pipeline.progress import Progress, ProgressStore
 from penstock.process import session
 from penstock.registry import Registry
@@ -61,7 +62,7 @@ class Runner:
         self._registry = _registry(self._flows, settings)
         self.spark = spark or self._session()
         self.progress = ProgressStore(settings.data / "progress.db")
-        self._groups = Groups(settings)
+        self._positions = Positions(Groups(settings))
         jobs = [flow_job(pipeline, flow) for flow in self._flows]
         jobs.append(dead_letter_job(pipeline, jobs[0].mode))
         planner = Planner(self.spark, settings, self._registry)
@@ -95,6 +96,7 @@ class Runner:
             run.wait(90)
         self._hear_out()
         self.spark.streams.removeListener(self._listener)
+        self._positions.close()
         self.progress.close()
         if self._registry is not None:
             self._registry.close()
@@ -118,7 +120,8 @@ class Runner:
             return
         progress = Progress.of(self.pipeline.name, name, report)
         self.progress.add(progress)
-        run.progressed(progress, self._groups)
+        run.progressed()
+        self._positions.reached(run.job.group, progress.end)
         if progress.rows:
             self._say(name, f"batch {progress.batch}: {progress.rows:,} rows in {progress.seconds:.2f} s")
 

@@ -30,6 +30,8 @@ _LIMITS = " ".join(
     f"-Dorg.apache.avro.limits.{what}.maxLength={most}"
     for what, most in (("bytes", 2**26), ("string", 2**26), ("collectionItems", 10**6))
 )
+# The other one, for HDFS, starts a process for every file that it renames.
+_LOCAL_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 _PLAIN = {
     "spark.driver.defaultJavaOptions": f"{_QUIET} {_LIMITS}",
     "spark.executor.defaultJavaOptions": _LIMITS,
@@ -66,6 +68,8 @@ def session(
         "spark.jars": jars.class_path("spark").replace(os.pathsep, ","),
     }
     given = dict(settings.spark) if settings else {}
+    if settings is None or "://" not in settings.flows:
+        chosen["spark.sql.streaming.checkpointFileManagerClass"] = _LOCAL_FILES
     builder = SparkSession.builder.appName(name)
     for key, value in (_PLAIN | _STATE | chosen | given | dict(config or {})).items():
         builder = builder.config(key, value)

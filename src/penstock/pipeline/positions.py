@@ -1,0 +1,46 @@
+"""How far flows have read, published as consumer groups, so that every Kafka tool sees their lag."""
+
+import threading
+
+from penstock.errors import PenstockError
+from penstock.log import Groups
+from penstock.log.ledger import Offsets
+
+_EVERY = 0.5
+
+
+class Positions:
+    """Publishes in a thread of its own: a broker that does not answer must not hold up a batch."""
+
+    def __init__(self, groups: Groups) -> None:
+        self._groups = groups
+        self._due: dict[str, Offsets] = {}
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._publish_all, name="positions", daemon=True)
+        self._thread.start()
+
+    def reached(self, group: str, offsets: Offsets) -> None:
+        """Remember where a flow stands, to be published soon."""
+        with self._lock:
+            self._due[group] = offsets
+
+    def close(self) -> None:
+        """Publish what is left, if the broker answers."""
+        self._closing.set()
+        self._thread.join(30)
+
+    def _publish_all(self) -> None:
+        while not self._closing.wait(_EVERY):
+            self._publish()
+        self._publish()
+
+    def _publish(self) -> None:
+        with self._lock:
+            due, self._due = self._due, {}
+        for group, offsets in due.items():
+            try:
+                self._groups.place(group, offsets)
+            except PenstockError:
+                with self._lock:  # it is tried again, unless the flow has gone on meanwhile
+                    self._due.setdefault(group, offsets)
