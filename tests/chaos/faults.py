@@ -136,21 +136,21 @@ def damage_checkpoint(world: World) -> Landed | None:
 
 
 KINDS: dict[str, tuple[int, Fault]] = {  # with how often each comes, relative to the others
-    "kill_driver": (5, kill_driver),
+    "kill_driver": (4, kill_driver),
     "pause_driver": (1, pause_driver),
     "kill_broker": (3, kill_broker),
-    "kill_database": (3, kill_database),
+    "kill_database": (4, kill_database),
     "pause_broker": (2, pause_broker),
     "pause_database": (2, pause_database),
-    "cut_kafka": (6, cut_kafka),
-    "cut_postgres": (6, cut_postgres),
-    "delay_kafka": (3, delay_kafka),
-    "delay_postgres": (3, delay_postgres),
-    "drop_kafka_reply": (6, drop_kafka_reply),
-    "drop_postgres_reply": (6, drop_postgres_reply),
+    "cut_kafka": (16, cut_kafka),
+    "cut_postgres": (16, cut_postgres),
+    "delay_kafka": (8, delay_kafka),
+    "delay_postgres": (8, delay_postgres),
+    "drop_kafka_reply": (18, drop_kafka_reply),
+    "drop_postgres_reply": (18, drop_postgres_reply),
     "two_drivers": (1, two_drivers),
     "fill_disk": (2, fill_disk),
-    "damage_checkpoint": (3, damage_checkpoint),
+    "damage_checkpoint": (2, damage_checkpoint),
 }
 
 
@@ -212,7 +212,7 @@ def _delay(world: World, name: str) -> Landed | None:
     proxy = getattr(world, name)
     before = proxy.landed["delayed"]
     proxy.delay(world.random.choice((0.05, 0.3)))
-    time.sleep(3)
+    time.sleep(1.5)
     proxy.delay(0)
     passed = proxy.landed["delayed"] - before
     return Landed("network delayed", f"{passed} packets of {name}") if passed else None

@@ -1,7 +1,6 @@
 """The life of a job in a runner: tried, watched, and tried again until it is done, stopped or beyond help."""
 
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
@@ -69,14 +68,13 @@ class FlowRun:
     def _live(self) -> None:
         pause = 0.0
         while not self._stopping.is_set():
-            began = time.monotonic()
             try:
                 self._try()
             except Exception as error:
                 if not self._goes_on_after(error):
                     return
-                quick = time.monotonic() - began < _LONGEST_PAUSE
-                pause = min(max(1.0, 2 * pause), _LONGEST_PAUSE) if quick else 1.0
+                got_on = self._attempt is not None and self._attempt.batches > 0
+                pause = 1.0 if got_on else min(max(1.0, 2 * pause), _LONGEST_PAUSE)
                 self._rest(pause)
             else:
                 self.status = "stopped" if self._stopping.is_set() else "done"
