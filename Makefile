@@ -31,8 +31,8 @@ bench: setup ## Benchmarks, side by side with the plain clients
 verify: setup ## Long correctness runs
 	$(BIN)/pytest -m long
 
-chaos: setup ## Crash tests of flows
-	@echo "There is nothing to crash yet: chaos runs come with flows. The broker's are in make test."
+chaos: setup ## 300 faults on a seeded schedule against a pipeline; make chaos SEED=7 FAULTS=100
+	$(BIN)/python -m tests.chaos --faults $(or $(FAULTS),300) $(if $(SEED),--seed $(SEED))
 
 lock: setup ## Pin every package again, from pyproject.toml
 	printf 'setuptools>=77\n' | $(COMPILE) --upgrade --no-annotate - --output-file requirements/build.txt

@@ -1,7 +1,6 @@
 """A short campaign: every kind of fault that can be caused here, and the accounts of the flows at the end."""
 
 import pytest
-
 from tests.chaos.campaign import run_campaign
 
 FAULTS = (

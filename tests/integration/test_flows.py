@@ -1,6 +1,7 @@
-"""Flows at work: results, side outputs, dead letters, positions, and what is refused before it can do harm."""
+"""Flows at work: results, side outputs, dead letters, positions, and what is refused before it does harm."""
 
 import shutil
+import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,6 +9,8 @@ from pathlib import Path
 import psycopg
 import pytest
 from pyspark.sql import functions as F
+from tests.integration.shop import Receipt, Sale, make_sales, receipts, sales, shop, suspects
+from tests.integration.test_sink_kafka import read
 
 from penstock.errors import FlowError, LedgerError
 from penstock.events import Event
@@ -17,8 +20,6 @@ from penstock.pipeline import Pipeline, ProgressStore, Runner, verify
 from penstock.registry import Registry
 from penstock.schemas import default, upcast
 from penstock.settings import reveal
-from tests.integration.shop import Receipt, Sale, make_sales, receipts, sales, shop, suspects
-from tests.integration.test_sink_kafka import read
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -103,7 +104,7 @@ def test_a_lost_checkpoint_is_refused_and_a_flow_without_state_goes_on_from_the_
     run_once(pipeline, place, spark)
     shutil.rmtree(Path(place.flows) / pipeline.name / "copy")
     send(place, source, make_sales(50, seed=2, start=500))
-    with pytest.raises(LedgerError, match="checkpoint .* is empty"):
+    with pytest.raises(LedgerError, match=r"checkpoint .* is empty"):
         run_once(pipeline, place, spark)
     assert len(read(place, target.name)) == 100
     run_once(pipeline, place, spark, from_ledger=True)
@@ -150,8 +151,6 @@ def test_a_schema_that_appears_in_mid_stream_is_fetched_and_nothing_is_lost(plac
 
 
 def wait_for(settings, topic, count):
-    import time
-
     deadline = time.monotonic() + 90
     while len(found := read(settings, topic.name)) < count:
         assert time.monotonic() < deadline, f"{len(found)} of {count} in {topic.name}"
@@ -181,7 +180,7 @@ def test_a_replay_writes_once_what_the_log_holds(place, spark, pair, unique):
 
 @pytest.mark.timeout(200)
 def test_a_flow_whose_state_has_changed_is_refused(place, spark, pair, unique):
-    source, target = pair
+    source, _ = pair
     count = Topic(f"count.{unique}", Receipt, key="customer")
 
     def counting(*keys):

@@ -8,12 +8,12 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from tests.integration import swipes as modes
+from tests.integration.swipes import Swipe, results, swipes
 
 from penstock.log import Broker, Consumer, Producer, apply
 from penstock.pipeline import verify
 from penstock.testing import Driver, wait_until_caught_up
-from tests.integration import swipes as modes
-from tests.integration.swipes import Swipe, results, swipes
 
 MODULE = str(Path(modes.__file__))
 START = datetime(2026, 1, 1, tzinfo=UTC)

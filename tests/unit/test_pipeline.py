@@ -10,7 +10,7 @@ from penstock.events import Event
 from penstock.log import Topic
 from penstock.pipeline import Pipeline
 from penstock.pipeline.state import compare_state
-from penstock.sinks.postgres import PostgresTable
+from penstock.sinks import PostgresTable
 
 
 @dataclass(frozen=True)

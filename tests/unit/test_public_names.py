@@ -8,9 +8,12 @@ import pytest
 import penstock.errors
 
 
-@pytest.mark.parametrize(
-    "name", ["events", "schemas", "schemas.compatibility", "log", "registry", "local", "process"]
+PACKAGES = (
+    "events schemas schemas.compatibility log registry local process sinks sinks.postgres pipeline testing"
 )
+
+
+@pytest.mark.parametrize("name", PACKAGES.split())
 def test_public_names_exist_and_are_sorted(name):
     package = importlib.import_module(f"penstock.{name}")
     assert sorted(set(package.__all__)) == sorted(package.__all__)
