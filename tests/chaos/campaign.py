@@ -85,10 +85,10 @@ def _happen(found: World, kind: str, record: Record, say: Say) -> None:
     refused = f"; refused: {landed.loud}" if landed.loud else ""
     say(f"{len(record.landed):3} {landed.kind}: {landed.detail}{refused}")
     if not found.driver.alive:
-        say(f"    the driver had ended; started again (see {found.driver.log})")
-        found.driver.start()
+        raise AssertionError(f"the driver has ended after {landed}: {found.driver.last_words()}")
     if landed.kind not in LIGHT or len(record.landed) % 3 == 0:
-        assert found.await_progress(PATIENCE), f"no progress after {landed}; see {found.driver.log}"
+        told = f"no progress after {landed}: "
+        assert found.await_progress(PATIENCE), told + found.driver.last_words()
 
 
 def _check(found: World, spark: SparkSession, say: Say) -> list[Account]:

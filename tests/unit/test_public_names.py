@@ -7,7 +7,6 @@ import pytest
 
 import penstock.errors
 
-
 PACKAGES = (
     "events schemas schemas.compatibility log registry local process sinks sinks.postgres pipeline testing"
 )

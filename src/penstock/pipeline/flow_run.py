@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from penstock.errors import ConfigurationError, DataError, InternalError, PenstockError
+from penstock.errors import ConfigurationError, DataError, InternalError, PenstockError, TopicError
 from penstock.pipeline.attempt import Attempt
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.job import Job
@@ -89,13 +89,16 @@ class FlowRun:
         self._attempt.run()
 
     def _goes_on_after(self, error: Exception) -> bool:
-        """Learn from a failure; False if trying again is no use."""
+        """Learn from a failure; False if trying again is no use.
+
+        A topic that was there at the start and is not now may be a broker that has just come back.
+        """
         cause = self._cause(error)
         unknown = unknown_schema(str(error)) or unknown_schema(str(cause))
         if unknown is not None:
             self._learn(*unknown)
             return True
-        if isinstance(cause, _FATAL):
+        if isinstance(cause, _FATAL) and not isinstance(cause, TopicError):
             self.failure, self.status = cause, "failed"
             self.say(self.job.name, f"failed: {cause}")
             return False

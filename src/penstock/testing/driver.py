@@ -50,6 +50,10 @@ class Driver:
     def alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
+    def last_words(self, lines: int = 10) -> str:
+        """The end of what it has said."""
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+
     def kill(self) -> None:
         """End the whole of it with -9: the driver, its JVM, and the workers."""
         self._signal(signal.SIGKILL)
