@@ -5,9 +5,14 @@ import sys
 
 import psutil
 
-from bench import log, queues
+from bench import kafka_sink, log, postgres_sink, queues
 
-BENCHMARKS = {"log": log.main, "queues": queues.main}
+BENCHMARKS = {
+    "log": log.main,
+    "queues": queues.main,
+    "kafka-sink": kafka_sink.main,
+    "postgres-sink": postgres_sink.main,
+}
 
 
 def main() -> None:

@@ -74,8 +74,7 @@ def test_a_pipeline_end_to_end(place, spark):
         found = {record.event.customer: record for record in consumer.records(idle="500 ms")}
     small = [sale for sale in made if sale.amount <= 900]
     some = found[small[-1].customer]
-    assert dict(some.headers)["penstock.flow"] == b"shop.bill"
-    assert dict(some.headers)["penstock.source"].startswith(b"shop.sales/")
+    assert dict(some.headers)["penstock.made-by"].startswith(b"shop.bill shop.sales/")
     with Consumer(suspects, place) as consumer:
         assert len(list(consumer.records(idle="500 ms"))) == len(made) - len(small)
     letter = DeadLetter.from_message(read(place, "shop.sales.dead-letters")[0])

@@ -99,7 +99,7 @@ def test_a_result_is_widened_filled_and_traced(spark):
     event = ALERTS.codec().decode(bytes(row.value))
     assert event == Alert("c1", 3, 0.5, Decimal("1.50"), Channel.WEB, NOW, id=event.id)
     assert (row.topic, bytes(row.key)) == ("alerts", b"c1")
-    assert headers_of(row) == {"penstock.flow": "fraud.suspicious", "penstock.source": "tx/2/17"}
+    assert headers_of(row) == {"penstock.made-by": "fraud.suspicious tx/2/17"}
     assert list(json.loads(row.value)) == list(vars(event))
 
 
@@ -211,7 +211,7 @@ def test_a_deleted_row_of_a_table_is_a_tombstone(spark):
     assert table.codec().decode(bytes(first.value)) == Balance(account, Decimal(1), NOW, id="b1")
     assert (bytes(gone.key), gone.value) == (str(account).encode(), None)
     assert last.value is not None
-    assert headers_of(gone) == {"penstock.flow": "f"}
+    assert headers_of(gone) == {"penstock.made-by": "f"}
     keyless = spark.createDataFrame([(None, None, None, None, True)], schema)
     with pytest.raises(Exception, match="'account' is null"):
         encoded(keyless, table, flow="f").collect()

@@ -12,7 +12,7 @@ from penstock.log.ledger import Offsets
 from penstock.pipeline.flow import Flow, Guarantee, Mode, Output
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Planner
-from penstock.process.target import header, with_id
+from penstock.process.target import made_by, with_id
 from penstock.settings import Settings
 from penstock.sinks.kafka import KafkaSink
 from penstock.sinks.postgres import PostgresSink, PostgresTable
@@ -81,7 +81,7 @@ def dead_letter_job(pipeline: Pipeline, mode: Mode) -> Job:
 
     def rows(planner: Planner, span: Span) -> DataFrame:
         dead = planner.dead_letters(topics, streaming=mode != "replay", end=span[1])
-        told = F.array(header("penstock.flow", F.lit(label)))
+        told = F.array(made_by(label))
         return dead.withColumn("headers", F.concat("headers", told))
 
     def sink(settings: Settings, frame: DataFrame, lanes: int) -> Sink:  # noqa: ARG001

@@ -16,6 +16,7 @@ from penstock.pipeline.job import Job, dead_letter_job, flow_job
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Planner
 from penstock.process.source import kafka_rows
+from penstock.process.target import MADE_BY
 from penstock.registry import Registry
 from penstock.settings import Settings
 from penstock.sinks.compared import Compared
@@ -128,7 +129,10 @@ def _written(planner: Planner, topics: list[str], label: str) -> DataFrame:
     rows = kafka_rows(planner.spark, planner.settings, topics, streaming=False)
     by_flow = F.exists(
         F.col("headers"),
-        lambda header: (header["key"] == "penstock.flow") & (header["value"].cast("string") == label),
+        lambda header: (
+            (header["key"] == MADE_BY)
+            & (F.split_part(header["value"].cast("string"), F.lit(" "), F.lit(1)) == label)
+        ),
     )
     return rows.where(by_flow)
 

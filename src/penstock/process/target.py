@@ -12,6 +12,7 @@ from penstock.log import Topic
 from penstock.process.route import OUTLET, Route, check_columns
 from penstock.process.source import PLACE
 
+MADE_BY = "penstock.made-by"
 _MESSAGE = "_message"
 _PARTS = ("topic", "partition", "offset")
 _ID_OPTIONS = {"timeZone": "UTC", "ignoreNullFields": "false"}
@@ -82,13 +83,16 @@ def _routed(schema: StructType, routes: list[Route], flow: str) -> Column:
 
 
 def _headers(schema: StructType, flow: str) -> Column:
-    label = header("penstock.flow", F.lit(flow))
     if PLACE not in schema.names:
-        return F.array(label)
+        return F.array(made_by(flow))
     place = F.concat_ws("/", *(F.col(PLACE)[part].cast("string") for part in _PARTS))
-    traced = F.array(label, header("penstock.source", place))
-    return F.when(F.col(PLACE).isNotNull(), traced).otherwise(F.array(label))
+    return F.array(made_by(flow, F.when(F.col(PLACE).isNotNull(), place)))
 
 
-def header(name: str, text: Column) -> Column:
-    return F.struct(F.lit(name).alias("key"), text.cast("binary").alias("value"))
+def made_by(flow: str, place: Column | None = None) -> Column:
+    """Return the header that says which flow made a row, and of which event.
+
+    It is one header, because headers are what takes a Python producer the most time.
+    """
+    text = F.concat_ws(" ", F.lit(flow), *([] if place is None else [place]))
+    return F.struct(F.lit(MADE_BY).alias("key"), text.cast("binary").alias("value"))

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import accumulate, repeat
 from typing import Literal
 
 import pyarrow as pa
@@ -121,21 +122,23 @@ class LaneWork:
 def messages(batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
     """Yield the rows of Arrow batches as messages."""
     for batch in batches:
-        topics, keys, values = (batch.column(name) for name in ("topic", "key", "value"))
-        yield from zip(
-            topics.dictionary_encode().to_pylist(),
-            keys.to_pylist(),
-            values.to_pylist(),
-            _headers(batch.column("headers")),
-            strict=True,
-        )
+        keys, values = (batch.column(name).to_pylist() for name in ("key", "value"))
+        topics, headers = _texts(batch.column("topic")), _headers(batch.column("headers"))
+        yield from zip(topics, keys, values, headers, strict=True)
 
 
-def _headers(column: pa.ListArray) -> Iterator[list[tuple[str, bytes]]]:
+def _texts(column: pa.StringArray) -> Iterable[str]:
+    """Nearly always they are all the same: a text for each row would be made for nothing."""
+    different = column.unique().to_pylist()
+    return repeat(different[0], len(column)) if len(different) == 1 else column.to_pylist()
+
+
+def _headers(column: pa.ListArray) -> Iterable[list[tuple[str, bytes]]]:
     """All pairs are made at once: a list of structs, turned into Python row by row, takes twice as long."""
-    pairs = list(zip(*(field.to_pylist() for field in column.flatten().flatten()), strict=True))
-    ends = column.value_lengths().fill_null(0).to_pylist()
-    place = 0
-    for length in ends:
-        yield pairs[place : place + length]
-        place += length
+    names, values = column.flatten().flatten()
+    pairs = list(zip(_texts(names), values.to_pylist(), strict=True))
+    lengths = column.value_lengths().fill_null(0)
+    if pairs and len(pairs) == len(lengths) and lengths.unique().to_pylist() == [1]:
+        return map(list, zip(pairs, strict=True))
+    ends = list(accumulate(lengths.to_pylist()))
+    return [pairs[start:end] for start, end in zip([0, *ends], ends, strict=False)]
