@@ -1,6 +1,7 @@
 """Every Python example in the docs and the README runs."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,10 @@ def examples():
 
 @pytest.mark.parametrize("page", examples(), ids=lambda page: page.name)
 def test_the_examples_of_a_page_run_in_order(page, settings, tmp_path, monkeypatch):
-    """A page is one story: its blocks share their names, and `settings` points at a real broker."""
+    """A page is one story: its blocks share their names, and the settings point at real services."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PENSTOCK_KAFKA_BOOTSTRAP_SERVERS", settings.kafka["bootstrap.servers"])
+    for name, value in replace(settings, data=tmp_path / "data").environment().items():
+        monkeypatch.setenv(name, value)
     story: dict[str, object] = {"__name__": "story"}
     text = page.read_text()
     for block in BLOCK.finditer(text):

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import psutil
 import typer
+from rich.markup import escape
 
 from penstock.cli.modules import declared_pipeline
 from penstock.cli.output import Json, console, show
@@ -119,7 +120,8 @@ def _pairs(given: list[str]) -> dict[str, str]:
 
 
 def _say(flow: str, what: str) -> None:
-    console.print(f"[dim]{time.strftime('%H:%M:%S')}[/dim] [bold]{flow}[/bold] {what}", highlight=False)
+    told = f"[dim]{time.strftime('%H:%M:%S')}[/dim] [bold]{flow}[/bold] {escape(what)}"
+    console.print(told, highlight=False, soft_wrap=True)
 
 
 class _written_down:

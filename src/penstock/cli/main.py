@@ -31,9 +31,10 @@ def run() -> None:
         app()
     except PenstockError as error:
         console = Console(stderr=True)
-        console.print(f"[red]error[/red] [dim]{error.id}[/dim]: {escape(error.message)}", highlight=False)
+        told = f"[red]error[/red] [dim]{error.id}[/dim]: {escape(error.message)}"
+        console.print(told, highlight=False, soft_wrap=True)
         if error.hint:
-            console.print(f"  [cyan]→[/cyan] {escape(error.hint)}", highlight=False)
+            console.print(f"  [cyan]→[/cyan] {escape(error.hint)}", highlight=False, soft_wrap=True)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(130)

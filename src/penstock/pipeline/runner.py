@@ -136,7 +136,7 @@ class Runner:
                 raise run.failure
 
     def _prepare_topics(self) -> None:
-        """Topics that are missing are made as declared; those that differ are refused, never changed here."""
+        """Topics that are missing are made as declared; `penstock topics apply` changes those that differ."""
         broker = Broker(self._settings)
         declared = named_topics(self._flows)
         existing = broker.topics(declared)
