@@ -11,7 +11,7 @@ from penstock.errors import PenstockError
 
 app = typer.Typer(
     name="penstock",
-    help="Penstock: typed events, a replayable log, schemas and queues, on this machine or a cluster.",
+    help="Penstock: typed events, a replayable log and flows on Spark, on this machine or a cluster.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
