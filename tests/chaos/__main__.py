@@ -29,7 +29,7 @@ def main() -> None:
             if mounted:
                 subprocess.run(["umount", "-l", mounted], check=False)
     record.save(given.record)
-    print(f"\\n{len(record.landed)} faults landed in {record.seconds / 60:.0f} minutes, seed {record.seed}")
+    print(f"\n{len(record.landed)} faults landed in {record.seconds / 60:.0f} minutes, seed {record.seed}")
     for kind, count in record.counts.most_common():
         print(f"  {count:4} {kind}")
     print("0 lost, 0 duplicate" if record.sound else "NOT SOUND: see above")

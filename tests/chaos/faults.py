@@ -112,7 +112,7 @@ def fill_disk(world: World) -> Landed | None:
     with block.open("wb") as file:
         try:
             while True:
-                file.write(b"\\0" * 65536)
+                file.write(b"\0" * 65536)
                 file.flush()
         except OSError:
             pass

@@ -128,7 +128,7 @@ def _feed(made: World) -> None:
             with made.sending, Producer(made.direct) as producer:
                 producer.send_all(sales, make_sales(40, random.randrange(10**9), made.sent))
                 if random.random() < 0.1:
-                    producer.send_bytes(sales.name, b"c1", b"\\x00not a sale")
+                    producer.send_bytes(sales.name, b"c1", b"\x00not a sale")
             made.sent += 40
         except PenstockError:
             pass  # the broker is down: the verification counts what is in the log, not what was sent

@@ -74,10 +74,19 @@ def results(mode: str) -> Topic[Recent]:
     return Topic(f"modes.{mode}", Recent, key="card")
 
 
-def pipeline(mode: str) -> Pipeline:
-    made = Pipeline(f"modes-{mode}")
-    made.flow(reads={"swipes": swipes}, writes=results(mode), mode=mode)(count_swipes)
-    return made
+modes, replay = Pipeline("modes"), Pipeline("modes-replay")
 
 
-stream, realtime, replay = (pipeline(mode) for mode in ("stream", "realtime", "replay"))
+@modes.flow(reads={"swipes": swipes}, writes=results("stream"))
+def stream(swipes: DataFrame) -> DataFrame:
+    return count_swipes(swipes)
+
+
+@modes.flow(reads={"swipes": swipes}, writes=results("realtime"), mode="realtime", checkpoint="5 seconds")
+def realtime(swipes: DataFrame) -> DataFrame:
+    return count_swipes(swipes)
+
+
+@replay.flow(reads={"swipes": swipes}, writes=results("replay"), mode="replay")
+def whole(swipes: DataFrame) -> DataFrame:
+    return count_swipes(swipes)

@@ -1,5 +1,9 @@
 """One keyed rule in real time, as a stream and in replay, killed with -9 on the way: the same results."""
 
+import json
+import os
+import subprocess
+import sys
 import time
 from collections import defaultdict
 from dataclasses import replace
@@ -12,7 +16,7 @@ from tests.integration import swipes as modes
 from tests.integration.swipes import Swipe, results, swipes
 
 from penstock.log import Broker, Consumer, Producer, apply
-from penstock.pipeline import verify
+from penstock.pipeline import Runner
 from penstock.testing import Driver, wait_until_caught_up
 
 MODULE = str(Path(modes.__file__))
@@ -67,49 +71,58 @@ def found(mode, settings, **options):
     return answers
 
 
-def driver(mode, settings):
-    quick = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1", "spark.sql.shuffle.partitions": "3"}
-    return Driver(f"modes-{mode}", MODULE, replace(settings, spark=quick))
+def wait_for_results(settings, run):
+    """Wait until both flows have written something."""
+    broker, deadline = Broker(settings), time.monotonic() + PATIENCE
+    names = [results(mode).name for mode in ("stream", "realtime")]
+    while not all(name in broker.topics() and broker.end(name, 0) > 500 for name in names):
+        assert time.monotonic() < deadline, run.log.read_text()
+        time.sleep(0.1)
+
+
+def penstock(command, *words, settings):
+    """Run a command of the command line."""
+    line = [sys.executable, "-m", "penstock.cli", command, "modes", *words]
+    environment = os.environ | settings.environment()
+    return subprocess.run(
+        line, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("mode", ["stream", "realtime"])
-def test_a_flow_that_is_killed_gives_the_results_of_the_log(mode, settings, log, tmp_path, spark):
+def test_flows_that_are_killed_give_the_results_of_the_log(settings, log, tmp_path):
     events, rest = log
-    place = replace(settings, data=tmp_path)
-    run = driver(mode, place)
-    run.start()
-    broker = Broker(settings)
-    deadline = time.monotonic() + PATIENCE
-    while results(mode).name not in broker.topics() or broker.end(results(mode).name, 0) < 500:
-        assert time.monotonic() < deadline, run.log.read_text()
-        time.sleep(0.1)
-    run.kill()
-    with Producer(settings) as producer:
-        producer.send_all(swipes, rest)
-    rest.clear()
+    quick = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1", "spark.sql.shuffle.partitions": "2"}
+    place = replace(settings, data=tmp_path, spark=quick)
+    run = Driver("modes", MODULE, place)
     run.start()
     try:
-        wait_until_caught_up(getattr(modes, mode), place, PATIENCE)
-        assert run.stop() == 0
+        wait_for_results(settings, run)
+        run.kill()
+        with Producer(settings) as producer:
+            producer.send_all(swipes, rest)
+        run.start()
+        wait_until_caught_up(modes.modes, place, PATIENCE)
+        stopped = penstock("stop", settings=place)
+        assert (stopped.returncode, run.wait(10)) == (0, 0), stopped.stdout
     finally:
         run.kill()
     wanted = {id: [answer] for id, answer in expected(settings).items()}
-    assert len(wanted) == len(events)
-    if (
-        mode == "realtime"
-    ):  # at least once on the wire: whatever comes again is equal, and readers leave it out
-        assert {id: set(each) for id, each in found(mode, settings).items()} == {
-            id: set(each) for id, each in wanted.items()
-        }
-    assert found(mode, settings, deduplicate=mode == "realtime") == wanted
-    accounts = verify(getattr(modes, mode), place, spark)
-    assert [account for account in accounts if not account.sound] == []
+    assert len(wanted) == len(events) + len(rest)
+    assert found("stream", settings) == wanted
+    # At least once on the wire: whatever comes again is equal, and readers leave it out.
+    again = found("realtime", settings)
+    assert {id: set(each) for id, each in again.items()} == {id: set(each) for id, each in wanted.items()}
+    assert found("realtime", settings, deduplicate=True) == wanted
+    verified = penstock("verify", "-m", MODULE, "--json", settings=place)
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+    accounts = {each["flow"]: each for each in json.loads(verified.stdout)}
+    assert accounts["stream"]["found"] == accounts["stream"]["expected"] == len(wanted)
+    assert penstock("stop", settings=place).returncode == 3
 
 
 @pytest.mark.timeout(300)
-def test_a_replay_gives_the_results_of_the_log(settings, log, tmp_path):
-    run = driver("replay", replace(settings, data=tmp_path))
-    run.start()
-    assert run.wait(PATIENCE) == 0, run.log.read_text()
+def test_a_replay_gives_the_results_of_the_log(settings, log, tmp_path, spark):
+    with Runner(modes.replay, replace(settings, data=tmp_path), spark=spark) as runner:
+        assert runner.wait(PATIENCE)
     assert found("replay", settings) == {id: [answer] for id, answer in expected(settings).items()}

@@ -115,13 +115,19 @@ class Broker:
             self._await_leaders(name, partitions)
 
     def _await_leaders(self, name: str, partitions: int) -> None:
-        """A topic that was just made is not there for everybody yet."""
+        """A topic that was just made is not there for everybody yet, nor do its leaders know of it at once.
+
+        A producer that waits for no answer would lose what it sends in the meantime.
+        """
         deadline = time.monotonic() + TIMEOUT
         while time.monotonic() < deadline:
             found = self.admin.list_topics(name, timeout=TIMEOUT).topics[name].partitions
             if len(found) == partitions and all(each.leader >= 0 for each in found.values()):
-                return
+                break
             time.sleep(0.02)
+        self._list_offsets(
+            [TopicPartition(name, number) for number in range(partitions)], OffsetSpec.latest()
+        )
 
     def ensure(self, name: str, partitions: int, config: Mapping[str, str]) -> None:
         """Create a topic unless it exists, whoever comes first."""

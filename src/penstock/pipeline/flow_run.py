@@ -73,13 +73,18 @@ class FlowRun:
             except Exception as error:
                 if not self._goes_on_after(error):
                     return
-                got_on = self._attempt is not None and self._attempt.batches > 0
-                pause = 1.0 if got_on else min(max(1.0, 2 * pause), _LONGEST_PAUSE)
+                pause = self._next_pause(pause)
+                if self.failure is not None:
+                    self.say(self.job.name, f"tries again in {pause:.0f} s: {_first_line(self.failure)}")
                 self._rest(pause)
             else:
                 self.status = "stopped" if self._stopping.is_set() else "done"
                 return
         self.status = "stopped"
+
+    def _next_pause(self, last: float) -> float:
+        got_on = self._attempt is not None and self._attempt.batches > 0
+        return 1.0 if got_on else min(max(1.0, 2 * last), _LONGEST_PAUSE)
 
     def _try(self) -> None:
         self.status = "starting"
@@ -96,6 +101,7 @@ class FlowRun:
         cause = self._cause(error)
         unknown = unknown_schema(str(error)) or unknown_schema(str(cause))
         if unknown is not None:
+            self.failure = None
             self._learn(*unknown)
             return True
         if isinstance(cause, _FATAL) and not isinstance(cause, TopicError):
@@ -120,6 +126,9 @@ class FlowRun:
 
     def _rest(self, pause: float) -> None:
         self.status = "waiting"
-        told = str(self.failure).strip().splitlines()
-        self.say(self.job.name, f"tries again in {pause:.0f} s: {told[0] if told else self.failure!r}")
         self._stopping.wait(pause)
+
+
+def _first_line(error: BaseException) -> str:
+    told = str(error).strip().splitlines()
+    return told[0] if told else repr(error)

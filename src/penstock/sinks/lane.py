@@ -1,5 +1,6 @@
 """A lane: the part of a sink's rows that is written in transactions of its own, with its own ledger."""
 
+import time
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
 from dataclasses import replace
@@ -131,24 +132,31 @@ def _last_entry(settings: Settings, sink: str, number: int) -> Entry:
         place = TopicPartition(ledger_topic(sink), number)
         first, end = client.get_watermark_offsets(place, timeout=TIMEOUT)
         near = max(first, end - _TAIL)
-        found = _last_value(client, TopicPartition(place.topic, number, near))
+        found = _last_value(client, TopicPartition(place.topic, number, near), end)
         if found is None and near > first:
-            found = _last_value(client, TopicPartition(place.topic, number, OFFSET_BEGINNING))
+            found = _last_value(client, TopicPartition(place.topic, number, OFFSET_BEGINNING), end)
         return Entry() if found is None else Entry.from_json(found)
     finally:
         client.close()
 
 
-def _last_value(client: Any, place: TopicPartition) -> bytes | None:
+def _last_value(client: Any, place: TopicPartition, end: int) -> bytes | None:
+    """Read up to the end; where committed entries end before that, a transaction is not decided yet.
+
+    What stands behind it may be the newest entry: an older one would have its batch written again.
+    """
     client.assign([place])
-    last = None
-    while True:
+    last, deadline = None, time.monotonic() + TIMEOUT
+    while time.monotonic() < deadline:
         message = client.poll(TIMEOUT)
         if message is None:
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "the ledger did not answer"))
+            break
         if message.error() is None:
             last = message.value()
         elif message.error().code() == KafkaError._PARTITION_EOF:
-            return last
+            if message.offset() >= end:
+                return last
+            client.seek(TopicPartition(place.topic, place.partition, message.offset()))
         elif not message.error().retriable():
             raise KafkaException(message.error())
+    raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "the ledger did not answer to its end"))

@@ -1,8 +1,18 @@
 """What users test their own pipelines with."""
 
 from penstock.testing.driver import Driver, wait_until_caught_up
+from penstock.testing.feed import Feed
 from penstock.testing.harness import CrashHarness, Report, points_of
 from penstock.testing.listener import PointListener
 from penstock.testing.proxy import Proxy
 
-__all__ = ["CrashHarness", "Driver", "PointListener", "Proxy", "Report", "points_of", "wait_until_caught_up"]
+__all__ = [
+    "CrashHarness",
+    "Driver",
+    "Feed",
+    "PointListener",
+    "Proxy",
+    "Report",
+    "points_of",
+    "wait_until_caught_up",
+]

@@ -1,0 +1,155 @@
+"""State in columns: keys are bucketed, and a step takes a bucket's rows and its state as whole frames.
+
+Rows cross between Spark and Python as packed frames, a few for each bucket, so that types stay what they are
+and nothing is paid for each row or key.
+"""
+
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import polars as pl
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+from pyspark.sql.types import StructType
+
+BEFORE, FOREVER = -(2**62), 2**62  # watermarks: before the first one, and at the end of a batch query
+STATE = "kept binary, last long, dropped long"  # of a bucket: its frame, its last watermark, and a count
+_BUCKET = "_bucket"
+_PACKED = 100_000  # rows
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """What came of a step: state, rows for the result, when to look again, how many rows were dropped."""
+
+    kept: pl.DataFrame
+    rows: pl.DataFrame
+    alarm: int | None
+    dropped: int = 0
+
+
+class Step(Protocol):
+    """What happens to a bucket when rows come or its alarm goes off; times are in microseconds."""
+
+    def __call__(self, kept: pl.DataFrame | None, rows: pl.DataFrame, last: int, now: int) -> Stepped: ...
+
+
+def vectorised(
+    rows: DataFrame, by: Sequence[str], step: Step, schema: StructType, *, buckets: int
+) -> DataFrame:
+    """Run a step over the buckets of rows; the event time is to be out of the rows, or late ones never come.
+
+    In a batch query all rows are taken in at once, and then time ends.
+    """
+    bucket = F.pmod(F.xxhash64(*by), F.lit(buckets)) if by else F.lit(0)
+    packed = rows.withColumn(_BUCKET, bucket.cast("int")).mapInArrow(_packed, f"{_BUCKET} int, rows binary")
+    zone = rows.sparkSession.conf.get("spark.sql.session.timeZone")
+    empty = pl.DataFrame(to_arrow_schema(rows.schema, timezone=zone).empty_table())
+    stepped = packed.groupBy(_BUCKET).transformWithStateInPandas(
+        Steps(step, empty), "rows binary", "Append", "EventTime"
+    )
+    return stepped.mapInArrow(_Unpacked(to_arrow_schema(schema, timezone=zone)), schema)
+
+
+class Steps(StatefulProcessor):
+    """Runs a step in Spark: a bucket's state is one value, and its next alarm the only timer."""
+
+    def __init__(self, step: Step, empty: Any) -> None:
+        self._step = step
+        self._empty = empty
+
+    def init(self, handle: Any) -> None:
+        self._handle = handle
+        self._state = handle.getValueState("bucket", STATE)
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:  # noqa: ARG002
+        frames = [unpack(packed) for frame in rows for packed in frame["rows"]]
+        now = timerValues.getCurrentWatermarkInMs()
+        if now == -1:
+            first = self._step(None, pl.concat(frames), BEFORE, BEFORE)
+            yield from _written(first, self._step(first.kept, self._empty, BEFORE, FOREVER))
+        else:
+            yield from _written(self._stepped(pl.concat(frames), now))
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:  # noqa: ARG002
+        yield from _written(self._stepped(self._empty, timerValues.getCurrentWatermarkInMs()))
+
+    def close(self) -> None:
+        pass
+
+    def _stepped(self, rows: pl.DataFrame, watermark: int) -> Stepped:
+        now = 1000 * watermark if watermark else BEFORE
+        kept, last, dropped = self._state.get() or (None, BEFORE, 0)
+        done = self._step(None if kept is None else unpack(kept), rows, last, now)
+        self._state.update((pack(done.kept), now, dropped + done.dropped))
+        self._set_alarm(done.alarm)
+        return done
+
+    def _set_alarm(self, alarm: int | None) -> None:
+        wanted = {-(-alarm // 1000)} if alarm is not None else set()
+        there = set(self._handle.listTimers())
+        for time in there - wanted:
+            self._handle.deleteTimer(time)
+        for time in wanted - there:
+            self._handle.registerTimer(time)
+
+
+@dataclass(frozen=True)
+class _Unpacked:
+    """Spark's rows of packed ones, in the types that were declared."""
+
+    schema: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for packed in batch.column("rows").to_pylist():
+                yield from (
+                    unpack(packed)
+                    .to_arrow(compat_level=pl.CompatLevel.oldest())
+                    .cast(self.schema)
+                    .to_batches()
+                )
+
+
+def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for rows in _gathered(batches):
+        parts = rows.partition_by(_BUCKET, as_dict=True, include_key=False)
+        buckets = pa.array([bucket for (bucket,) in parts], pa.int32())
+        packed = pa.array(map(pack, parts.values()), pa.binary())
+        yield pa.record_batch([buckets, packed], names=[_BUCKET, "rows"])
+
+
+def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pl.DataFrame]:
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(each.num_rows for each in held) >= _PACKED:
+            yield pl.DataFrame(pa.Table.from_batches(held))
+            held = []
+    if held:
+        yield pl.DataFrame(pa.Table.from_batches(held))
+
+
+def _written(*steps: Stepped) -> Iterator[Any]:
+    import pandas as pd  # type: ignore[import-untyped]  # here: it takes half a second, in workers only
+
+    found = [pack(step.rows) for step in steps if step.rows.height]
+    if found:
+        yield pd.DataFrame({"rows": found})
+
+
+def pack(frame: pl.DataFrame) -> bytes:
+    """Return a frame as bytes."""
+    target = io.BytesIO()
+    frame.write_ipc_stream(target)
+    return target.getvalue()
+
+
+def unpack(packed: bytes) -> pl.DataFrame:
+    """Return the frame that was packed."""
+    return pl.read_ipc_stream(packed)

@@ -1,0 +1,50 @@
+"""What is kept of rows until their windows are over, and what every kind of window does with it."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from penstock.process.windows.aggregates import Aggregate
+
+US, START, END, KIND, ROWS = "_us", "start", "end", "kind", "rows"
+Kind = str  # "on time", "corrected" (replaces the result of the same key and start), "withdrawn"
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What came of a step: what is kept, results, rows that were too late, and when to look again."""
+
+    kept: pl.DataFrame
+    results: pl.DataFrame
+    late: pl.DataFrame
+    alarm: int | None
+
+
+@dataclass(frozen=True)
+class Kept(ABC):
+    """Windows of some keys; times are in microseconds. They can change for `within` after their end."""
+
+    by: tuple[str, ...]
+    aggregates: Mapping[str, Aggregate]
+    within: int
+
+    @abstractmethod
+    def take(self, kept: pl.DataFrame | None, rows: pl.DataFrame, last: int, now: int) -> Taken:
+        """Take rows in and fire what is due at the watermark `now`; `last` was that of the step before."""
+
+    def started(self, rows: pl.DataFrame, *place: str) -> pl.DataFrame:
+        """Fold rows of the same key and place."""
+        parts = [aggregate.start(name).alias(name) for name, aggregate in self.aggregates.items()]
+        return rows.group_by(*self.by, *place).agg(pl.len().cast(pl.Int64).alias(ROWS), *parts)
+
+    def merged(self, parts: pl.DataFrame, *place: str) -> pl.DataFrame:
+        """Fold what was folded before."""
+        merged = [aggregate.merge(name).alias(name) for name, aggregate in self.aggregates.items()]
+        return parts.group_by(*self.by, *place).agg(pl.col(ROWS).sum(), *merged)
+
+    def finished(self, results: pl.DataFrame) -> pl.DataFrame:
+        """Return results with the values that their parts stand for."""
+        values = [aggregate.finish(name).alias(name) for name, aggregate in self.aggregates.items()]
+        return results.select(*self.by, START, END, KIND, ROWS, *values)

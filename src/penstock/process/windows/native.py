@@ -1,0 +1,73 @@
+"""Windows as Spark's own aggregates: any aggregate, no late policy."""
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from penstock.process.windows.kept import END, KIND, START
+from penstock.process.windows.shape import Shape
+from penstock.process.windows.watermark import Watermark
+
+RANK = "rank"
+_TIME, _WINDOW, _BEST, _ROW = "_time", "_window", "_best", "_row"
+
+
+def windowed(
+    rows: DataFrame,
+    shape: Shape,
+    *,
+    time: Column,
+    by: tuple[str, ...],
+    watermark: Watermark,
+    kind: str,
+    aggregates: Sequence[Column],
+) -> DataFrame:
+    """Return the results of windows; `kind` is what they are called."""
+    grouped = _grouped(rows, shape, time, by, watermark, aggregates)
+    names = [F.col(f"`{name}`") for name in grouped.columns[len(by) + 1 :]]
+    return grouped.select(*by, *_bounds(), F.lit(kind).alias(KIND), *names)
+
+
+def ranked(
+    rows: DataFrame,
+    shape: Shape,
+    *,
+    time: Column,
+    by: tuple[str, ...],
+    watermark: Watermark,
+    kind: str,
+    aggregates: Sequence[Column],
+    count: int,
+    order: str,
+) -> DataFrame:
+    """Return the keys of each window in which a value is greatest, with their rank."""
+    grouped = _grouped(rows, shape, time, by, watermark, aggregates)
+    names = [name for name in grouped.columns if name != _WINDOW]
+    row = F.struct(*(F.col(f"`{name}`") for name in names))
+    first = F.struct(F.col(f"`{order}`"), *by)
+    best = grouped.groupBy(_WINDOW).agg(F.call_function("max_by", row, first, F.lit(count)).alias(_BEST))
+    told = best.select(*_bounds(), F.lit(kind).alias(KIND), _BEST, F.posexplode(_BEST).alias("_place", _ROW))
+    greater = F.filter(_BEST, lambda other: other[order] > F.col(_ROW)[order])
+    rank = (F.size(greater) + 1).alias(RANK)
+    return told.select(*_places(by), START, END, KIND, rank, *_places(names[len(by) :]))
+
+
+def _grouped(
+    rows: DataFrame,
+    shape: Shape,
+    time: Column,
+    by: tuple[str, ...],
+    watermark: Watermark,
+    aggregates: Sequence[Column],
+) -> DataFrame:
+    timed = watermark.marked(rows, time, _TIME)
+    return timed.groupBy(*by, shape.column(F.col(_TIME)).alias(_WINDOW)).agg(*aggregates)
+
+
+def _bounds() -> list[Column]:
+    return [F.col(_WINDOW)[place].alias(place) for place in (START, END)]
+
+
+def _places(names: Sequence[str]) -> list[Column]:
+    return [F.col(_ROW)[name].alias(name) for name in names]

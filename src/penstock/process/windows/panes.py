@@ -1,0 +1,90 @@
+"""Windows of fixed length over plain columns: what is open, what fires, what is late. Pure; no Spark.
+
+Rows are kept as panes, the stretches of which every window is made up: an event is added to one pane, however
+many windows overlap there, and a window is put together when it fires.
+"""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from penstock.process.windows.kept import END, KIND, START, US, Kept, Taken
+from penstock.process.windows.shape import MICROSECOND, Fixed
+
+_PANE = "_pane"
+
+
+@dataclass(frozen=True)
+class Panes(Kept):
+    """The panes of some keys."""
+
+    shape: Fixed
+
+    def take(self, kept: pl.DataFrame | None, rows: pl.DataFrame, last: int, now: int) -> Taken:
+        rows = rows.with_columns((pl.col(US) // self._pane * self._pane).alias(_PANE))
+        open_still = self._closes() > now
+        new = self.started(rows.filter(open_still), _PANE)
+        old = new.clear() if kept is None else kept
+        panes = self.merged(pl.concat([old, new]), _PANE)
+        fired = self._fired(old, new, panes, last, now)
+        panes = panes.filter(open_still)
+        return Taken(panes, fired, rows.filter(~open_still).drop(_PANE), self._alarm(panes, now))
+
+    @property
+    def _pane(self) -> int:
+        return self.shape.pane // MICROSECOND
+
+    @property
+    def _every(self) -> int:
+        return self.shape.every // MICROSECOND
+
+    @property
+    def _size(self) -> int:
+        return self.shape.size // MICROSECOND
+
+    @property
+    def _latest(self) -> pl.Expr:
+        """The start of the last window that a pane is part of."""
+        return pl.col(_PANE) // self._every * self._every
+
+    def _closes(self) -> pl.Expr:
+        """When nothing that a pane is part of can change any more."""
+        return self._latest + self._size + self.within
+
+    def _fired(
+        self, old: pl.DataFrame, new: pl.DataFrame, panes: pl.DataFrame, last: int, now: int
+    ) -> pl.DataFrame:
+        """Windows that end now, and windows that ended before, can still change, and have got new rows.
+
+        One that is closed already when it fires does without the rows that have just come.
+        """
+        places, fresh = [*self.by, START], pl.col(END) > last
+        closed = pl.col(END) + self.within <= now
+        ended = self._ended(panes, now).filter(~closed)
+        touched = self._ended(new, now).filter(~fresh, ~closed)
+        again = ended.join(touched, on=places, how="semi", nulls_equal=True)
+        before = self._ended(old, now)
+        due = pl.concat([before.filter(fresh, closed), ended.filter(fresh), again])
+        told = before.filter(~fresh).select(places).unique().with_columns(pl.lit("corrected").alias(KIND))
+        fired = self.merged(due, START, END).join(told, on=places, how="left", nulls_equal=True)
+        return fired.with_columns(pl.col(KIND).fill_null("on time"))
+
+    def _ended(self, panes: pl.DataFrame, now: int) -> pl.DataFrame:
+        """Panes of windows that have ended, each once for every such window that it is part of."""
+        windows = []
+        for back in range(0, self._size, self._every):
+            start = self._latest - back
+            inside = (pl.col(_PANE) < start + self._size) & (start + self._size <= now)
+            windows.append(
+                panes.filter(inside).with_columns(start.alias(START), (start + self._size).alias(END))
+            )
+        return pl.concat(windows)
+
+    def _alarm(self, panes: pl.DataFrame, now: int) -> int | None:
+        """The next time at which a window ends or a pane is to be forgotten."""
+        first = (pl.col(_PANE) - self._size) // self._every * self._every + self._every + self._size
+        passed = (pl.lit(now) - first) // self._every + 1
+        following = pl.max_horizontal(first, first + passed * self._every)
+        ends = pl.when(following <= self._latest + self._size).then(following).otherwise(self._closes())
+        found = panes.select(ends.min()).item()
+        return None if found is None else int(found)

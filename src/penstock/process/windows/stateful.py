@@ -1,0 +1,126 @@
+"""Windows with a late policy: the pure windows of `panes` and `sessions` as steps over Spark's buckets."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, NullType, StringType, StructField, StructType
+
+from penstock.errors import DataError
+from penstock.process.route import OUTLET
+from penstock.process.source import PLACE
+from penstock.process.vectorised import Stepped, vectorised
+from penstock.process.windows.aggregates import Aggregate
+from penstock.process.windows.kept import END, KIND, ROWS, START, US, Kept
+from penstock.process.windows.late import Late
+from penstock.process.windows.panes import Panes
+from penstock.process.windows.sessions import Sessions
+from penstock.process.windows.shape import MICROSECOND, Fixed, Shape
+from penstock.process.windows.watermark import Watermark
+
+TOLD = (START, END, KIND, ROWS)  # what every result has besides its key and its aggregates
+_TIME, _EVENT, _ID = "_time", "_event", {"timeZone": "UTC", "ignoreNullFields": "false"}
+
+
+@dataclass(frozen=True)
+class WindowStep:
+    """A step over windows: results and, if they have an outlet, the events that were too late."""
+
+    windows: Kept
+    outlet: str | None
+
+    def __call__(self, kept: pl.DataFrame | None, rows: pl.DataFrame, last: int, now: int) -> Stepped:
+        timeless = pl.col(US).is_null()
+        taken = self.windows.take(kept, self._widened(rows.filter(~timeless)), last, now)
+        results = self._narrowed(self.windows.finished(taken.results))
+        if self.outlet is None:
+            dropped = taken.late.height + rows.filter(timeless).height
+            return Stepped(taken.kept, results, taken.alarm, dropped)
+        left = [rows.filter(timeless), taken.late.select(rows.columns).cast(rows.schema)]
+        late = pl.concat(left).select(*self.windows.by, _EVENT, pl.lit(self.outlet).alias(OUTLET))
+        return Stepped(taken.kept, pl.concat([results, late], how="diagonal"), taken.alarm)
+
+    def _widened(self, rows: pl.DataFrame) -> pl.DataFrame:
+        whole = [
+            name
+            for name, aggregate in self.windows.aggregates.items()
+            if aggregate.wide and rows.schema[name].is_integer()
+        ]
+        return rows.with_columns(pl.col(whole).cast(pl.Int128))
+
+    def _narrowed(self, results: pl.DataFrame) -> pl.DataFrame:
+        try:
+            return results.with_columns(pl.col(pl.Int128).cast(pl.Int64))
+        except pl.exceptions.InvalidOperationError as error:
+            names = [name for name, kind in results.schema.items() if kind == pl.Int128]
+            told = f"the sum {' or '.join(names)} of a window is beyond 64 bits"
+            raise DataError(told, hint="cast the column to a decimal") from error
+
+
+def windowed(
+    rows: DataFrame,
+    shape: Shape,
+    *,
+    time: Column,
+    by: tuple[str, ...],
+    watermark: Watermark,
+    late: Late,
+    aggregates: Mapping[str, Aggregate],
+    buckets: int,
+) -> DataFrame:
+    """Return the results of windows, and with `late.outlet` the events that came too late for them."""
+    types = {name: _input_type(rows, aggregate) for name, aggregate in aggregates.items()}
+    timed = watermark.marked(rows, time, _TIME)
+    place = [F.col(PLACE)[part] if PLACE in rows.columns else F.lit(0) for part in ("partition", "offset")]
+    taken = [
+        F.unix_micros(_TIME).alias(US),
+        place[0].cast("int").alias("_partition"),
+        place[1].cast("long").alias("_offset"),
+        *(each.input(types[name].dataType).alias(name) for name, each in aggregates.items()),
+        *([F.struct(*rows.columns).alias(_EVENT)] if late.outlet else []),
+    ]
+    columns = timed.select(*by, *taken)
+    kept: type[Panes] | type[Sessions] = Panes if isinstance(shape, Fixed) else Sessions
+    step = WindowStep(kept(by, aggregates, late.within // MICROSECOND, shape), late.outlet)  # type: ignore[arg-type]
+    results = [StructField(name, each.type(types[name].dataType)) for name, each in aggregates.items()]
+    schema = _schema(columns, by, results, late)
+    found = vectorised(columns, by, step, schema, buckets=buckets)
+    return _told(found, rows.columns, by, list(aggregates), late)
+
+
+def _input_type(rows: DataFrame, aggregate: Aggregate) -> StructField:
+    if aggregate.column is None:
+        return StructField("one", NullType())
+    return rows.select(aggregate.column).schema[0]
+
+
+def _schema(columns: DataFrame, by: tuple[str, ...], results: list[StructField], late: Late) -> StructType:
+    own = [StructField(START, LongType()), StructField(END, LongType())]
+    own += [StructField(KIND, StringType()), StructField(ROWS, LongType())]
+    if late.outlet:
+        results = [*results, columns.schema[_EVENT], StructField(OUTLET, StringType())]
+    return StructType([*(columns.schema[name] for name in by), *own, *results])
+
+
+def _told(found: DataFrame, event: list[str], by: tuple[str, ...], names: list[str], late: Late) -> DataFrame:
+    """Give results their times, and late events their own columns beside them."""
+    times = (F.timestamp_micros(place).alias(place) for place in (START, END))
+    results: list[Any] = [*by, *times, KIND, ROWS, *names]
+    if late.outlet is None:
+        return found.select(*results)
+    rest = [
+        F.coalesce(F.col(_EVENT)["id"], _result_id(by)).alias("id")
+        if name == "id"
+        else F.col(_EVENT)[name].alias(name)
+        for name in event
+        if name not in by
+    ]
+    return found.select(*results, *rest, OUTLET)
+
+
+def _result_id(by: tuple[str, ...]) -> Column:
+    """The same result has the same id, whenever it is computed; a corrected one has another."""
+    return F.md5(F.to_json(F.struct(*by, START, END, KIND, ROWS), _ID))

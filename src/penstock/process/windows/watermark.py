@@ -1,0 +1,95 @@
+"""The watermark: how long to wait for events that are on their way."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from penstock.durations import duration
+from penstock.errors import FlowError
+
+_TICK = "_tick"
+_clock: ContextVar[DataFrame | None] = ContextVar("clock", default=None)
+
+
+@contextmanager
+def ticking(clock: DataFrame) -> Iterator[None]:
+    """While plans are made here, let a stream of times (in its column `time`) move their watermarks, too."""
+    before = _clock.set(clock)
+    try:
+        yield
+    finally:
+        _clock.reset(before)
+
+
+@dataclass(frozen=True)
+class Watermark:
+    """How far the end of what has been seen is behind the latest event.
+
+    >>> Watermark("30 seconds")
+    Watermark(delay='30 seconds', future=None, sources=None, arrived='_source.written')
+
+    By itself it is a guess: `delay` behind the latest event of all. With `sources`, as in
+    `sources=("partition", [0, 1, 2, 3])`, it is `delay` behind the source that is furthest back, and stands
+    still until every one of them has been heard of; Spark then reads the stream once for each. Events dated
+    more than `future` after the time at which they were written to the log (`arrived`) do not move it.
+    """
+
+    delay: str | timedelta
+    future: str | timedelta | None = None
+    sources: tuple[str, Sequence[Any]] | None = None
+    arrived: str = "_source.written"
+
+    def __post_init__(self) -> None:
+        duration(self.delay)
+        if self.future is not None:
+            duration(self.future)
+        if self.sources is not None and not self.sources[1]:
+            raise FlowError("a watermark over sources has none", hint='write sources=("sensor", ["a", "b"])')
+
+    def marked(self, rows: DataFrame, time: Column, name: str) -> DataFrame:
+        """Return rows with their event time as a column that Spark makes the watermark of.
+
+        Where the time is too far ahead the column is null.
+        """
+        timed = rows.withColumn(name, F.when(~self.ahead(time), time))
+        clock = _clock.get()
+        if clock is None:
+            return self._watched(timed, name, F.lit(False))
+        late = F.timestamp_micros(F.unix_micros("time") + duration(self.delay) // timedelta(microseconds=1))
+        ticks = clock.select(late.alias(name), F.lit(True).alias(_TICK))
+        watched = self._watched(timed.unionByName(ticks, allowMissingColumns=True), name, F.col(_TICK))
+        # The time is asked for so that Spark does not take the ticks out before the watermark has seen them.
+        return watched.where(F.col(name).isNull() | F.col(_TICK).isNull()).drop(_TICK)
+
+    def _watched(self, timed: DataFrame, name: str, tick: Column) -> DataFrame:
+        """Spark has one watermark for each branch of a union, and takes the least."""
+        if self.sources is None:
+            return timed.withWatermark(name, self._delay)
+        source, values = self.sources
+        others = timed.where(~F.coalesce(F.col(source).isin(*values), F.lit(False)))
+        for value in values:
+            own = F.coalesce((F.col(source) == F.lit(value)) | tick, F.lit(False))
+            others = others.union(timed.where(own).withWatermark(name, self._delay))
+        return others
+
+    def ahead(self, time: Column) -> Column:
+        """Whether an event is dated too far ahead of its arrival."""
+        if self.future is None:
+            return F.lit(False)
+        bound = duration(self.future) // timedelta(microseconds=1)
+        return F.coalesce(F.unix_micros(time) > F.unix_micros(F.col(self.arrived)) + bound, F.lit(False))
+
+    @property
+    def _delay(self) -> str:
+        return f"{duration(self.delay) // timedelta(milliseconds=1)} milliseconds"
+
+
+def as_watermark(value: "Watermark | str | timedelta") -> Watermark:
+    """Return a watermark; a duration alone is its delay."""
+    return value if isinstance(value, Watermark) else Watermark(value)

@@ -1,0 +1,190 @@
+"""Windows as the user describes them, checked when they are described."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal, get_args
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from penstock.durations import duration
+from penstock.errors import FlowError
+from penstock.process.windows import native, stateful
+from penstock.process.windows.aggregates import Aggregate
+from penstock.process.windows.late import Late
+from penstock.process.windows.shape import Fixed, Session, Shape
+from penstock.process.windows.watermark import Watermark, as_watermark
+
+Emit = Literal["final", "early"]
+Transform = Callable[[DataFrame], DataFrame]
+PROCESSING_TIME = "processing time"
+_KINDS = {"final": "on time", "early": "early"}
+
+
+@dataclass(frozen=True)
+class Windowing:
+    """Windows over an event-time column, by key; `agg` says what is computed in them.
+
+    Spark's own aggregates, `agg(F.count("*").alias("views"))`, run natively: `emit="final"` gives each window
+    once, when it is over, and needs the flow's output "append"; `emit="early"` gives it whenever it changes.
+    What is late is dropped by Spark. Declared ones, `agg(views=agg.count())`, run on vectorised state, with
+    the whole late policy.
+    """
+
+    shape: Shape
+    time: str
+    by: tuple[str, ...]
+    watermark: Watermark
+    late: Late | None
+    emit: Emit
+    buckets: int
+
+    def __post_init__(self) -> None:
+        if self.emit not in get_args(Emit):
+            raise FlowError(f"emit is {self.emit!r}", hint="use 'final' or 'early'")
+        if self.emit == "early" and self.late is not None:
+            raise FlowError(
+                "early results have no late policy: each is replaced by the next",
+                hint="leave `late` out, or emit='final'",
+            )
+
+    def agg(self, *columns: Column, **aggregates: Aggregate) -> Transform:
+        """Return what `DataFrame.transform` takes: Spark's aggregates or declared ones, not both."""
+        if bool(columns) == bool(aggregates):
+            raise FlowError("windows are to compute either Spark's aggregates or declared ones", hint=_EITHER)
+        if columns:
+            self._check_native()
+            return lambda rows: self._native(rows, columns)
+        self._check_declared(aggregates)
+        return lambda rows: self._stateful(rows, aggregates)
+
+    def top(self, count: int, order: str, *columns: Column) -> Transform:
+        """Return the keys with the greatest value in each window, when it is over: the hashtags of the hour.
+
+            hours = windows.tumbling("1 hour", time="at", by="tag", watermark="1 minute")
+            tags.transform(hours.top(10, "uses", F.count("*").alias("uses")))
+
+        Equal values have the same `rank`; where not all of them fit, the greater keys do.
+        """
+        if count < 1:
+            raise FlowError(f"the top {count} of a window, expected at least 1")
+        if self.emit == "early":
+            raise FlowError("a ranking is told when its window is over", hint="use emit='final'")
+        self._check_native()
+        return lambda rows: native.ranked(
+            rows, self.shape, time=self._time(rows), by=self.by, watermark=self.watermark,
+            kind=_KINDS[self.emit], aggregates=columns, count=count, order=order,
+        )  # fmt: skip
+
+    def _check_native(self) -> None:
+        if self.late not in (None, Late.drop()):
+            raise FlowError(
+                "Spark's own aggregates can't be corrected: what is late is dropped", hint=_EITHER
+            )
+        if self.watermark.future is not None:
+            raise FlowError("Spark's own aggregates have no place for events dated ahead", hint=_EITHER)
+
+    def _check_declared(self, aggregates: dict[str, Aggregate]) -> None:
+        wrong = {name: each for name, each in aggregates.items() if not isinstance(each, Aggregate)}
+        if wrong:
+            name, seen = next(iter(wrong.items()))
+            raise FlowError(f"{name} is {seen!r}, expected one of agg's", hint=_EITHER)
+        if self.emit == "early":
+            raise FlowError(
+                "declared aggregates are told when a window is over", hint="use Spark's own for 'early'"
+            )
+        taken = {*self.by, *stateful.TOLD} & set(aggregates)
+        if taken:
+            raise FlowError(
+                f"{', '.join(sorted(taken))} is a column of every result", hint="name it otherwise"
+            )
+
+    def _native(self, rows: DataFrame, aggregates: tuple[Column, ...]) -> DataFrame:
+        return native.windowed(
+            rows, self.shape, time=self._time(rows), by=self.by, watermark=self.watermark,
+            kind=_KINDS[self.emit], aggregates=aggregates,
+        )  # fmt: skip
+
+    def _stateful(self, rows: DataFrame, aggregates: dict[str, Aggregate]) -> DataFrame:
+        late = self.late or Late.drop()
+        clash = {*stateful.TOLD, *aggregates} & set(rows.columns)
+        if late.outlet and clash:
+            raise FlowError(
+                f"late events have a column {', '.join(sorted(clash))}, and so have the results",
+                hint="rename one of them before the windows",
+            )
+        return stateful.windowed(
+            rows, self.shape, time=self._time(rows), by=self.by, watermark=self.watermark, late=late,
+            aggregates=aggregates, buckets=self.buckets,
+        )  # fmt: skip
+
+    def _time(self, rows: DataFrame) -> Column:
+        if self.time == PROCESSING_TIME:
+            return F.current_timestamp()
+        found = rows.select(self.time).schema[0].dataType.simpleString()
+        if found != "timestamp":
+            raise FlowError(f"the time {self.time!r} is {found}, expected a timestamp")
+        return F.col(self.time)
+
+
+_EITHER = "agg(F.count('*').alias('n')) is native, agg(n=agg.count()) has late events"
+
+
+def tumbling(
+    size: str | timedelta,
+    *,
+    time: str,
+    watermark: Watermark | str | timedelta,
+    by: str | tuple[str, ...] = (),
+    late: Late | None = None,
+    emit: Emit = "final",
+    buckets: int = 32,
+) -> Windowing:
+    """Windows that touch: each event is in one of them."""
+    return hopping(
+        size, every=size, time=time, watermark=watermark, by=by, late=late, emit=emit, buckets=buckets
+    )
+
+
+def hopping(
+    size: str | timedelta,
+    *,
+    every: str | timedelta,
+    time: str,
+    watermark: Watermark | str | timedelta,
+    by: str | tuple[str, ...] = (),
+    late: Late | None = None,
+    emit: Emit = "final",
+    buckets: int = 32,
+) -> Windowing:
+    """Windows of one size that overlap: one begins `every` so often."""
+    shape = Fixed(duration(size), duration(every))
+    return _windowing(shape, time, by, watermark, late, emit, buckets)
+
+
+def session(
+    gap: str | timedelta,
+    *,
+    time: str,
+    watermark: Watermark | str | timedelta,
+    by: str | tuple[str, ...] = (),
+    late: Late | None = None,
+    emit: Emit = "final",
+    buckets: int = 32,
+) -> Windowing:
+    """Windows that last until nothing has come for the length of the gap."""
+    return _windowing(Session(duration(gap)), time, by, watermark, late, emit, buckets)
+
+
+def _windowing(
+    shape: Shape,
+    time: str,
+    by: str | tuple[str, ...],
+    limit: Watermark | str | timedelta,
+    late: Late | None,
+    emit: Emit,
+    buckets: int,
+) -> Windowing:
+    names = (by,) if isinstance(by, str) else tuple(by)
+    return Windowing(shape, time, names, as_watermark(limit), late, emit, buckets)

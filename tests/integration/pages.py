@@ -1,0 +1,79 @@
+"""Page views: the pipeline that the tests of windows run, with a late policy, natively, and in real time."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from penstock.events import Event
+from penstock.log import Topic
+from penstock.pipeline import Pipeline
+from penstock.process import windows
+from penstock.process.windows import Late, agg
+
+
+@dataclass(frozen=True)
+class View(Event):
+    page: str
+    seconds: float
+    at: datetime
+
+
+@dataclass(frozen=True)
+class PageViews(Event):
+    page: str
+    start: datetime
+    end: datetime
+    kind: str
+    rows: int
+    longest: float | None
+
+
+@dataclass(frozen=True)
+class Visits(Event):
+    page: str
+    start: datetime
+    end: datetime
+    kind: str
+    views: int
+
+
+views = Topic("pages.views", View, key="page", partitions=2)
+minutes = Topic("pages.minutes", PageViews, key="page")
+late_views = Topic("pages.late", View, key="page")
+visits = Topic("pages.visits", Visits, key="page")
+live = Topic("pages.live", Visits, key="page")
+
+pages = Pipeline("pages")
+now = Pipeline("pages-now")
+
+
+@pages.flow(reads={"views": views}, writes=minutes, outlets=(late_views,))
+def by_minute(views: DataFrame) -> DataFrame:
+    """Views of each page by the minute, corrected for five minutes after."""
+    counted = windows.tumbling(
+        "1 minute",
+        time="at",
+        by="page",
+        watermark="20 seconds",
+        late=Late.refire(within="5 minutes").then(late_views),
+        buckets=4,
+    )
+    return views.transform(counted.agg(longest=agg.max("seconds")))
+
+
+@pages.flow(reads={"views": views}, writes=visits, output="append")
+def by_visit(views: DataFrame) -> DataFrame:
+    """Views of each page that come close to each other."""
+    visit = windows.session("15 seconds", time="at", by="page", watermark="10 minutes")
+    return views.transform(visit.agg(F.count("*").alias("views")))
+
+
+@now.flow(reads={"views": views}, writes=live, mode="realtime", checkpoint="5 seconds")
+def as_they_come(views: DataFrame) -> DataFrame:
+    """Views of the last minutes, told again with every view."""
+    hops = windows.hopping(
+        "2 minutes", every="1 minute", time="at", by="page", watermark="10 minutes", emit="early"
+    )
+    return views.transform(hops.agg(F.count("*").alias("views")))

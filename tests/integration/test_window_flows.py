@@ -1,0 +1,138 @@
+"""Flows over windows, killed with -9 on the way: their last results are those of the log."""
+
+import time
+from collections import Counter, defaultdict
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+
+import pytest
+from tests.integration import pages as module
+from tests.integration.pages import View, late_views, live, minutes, now, pages, views, visits
+from tests.reference import windows as reference
+
+from penstock.log import Broker, Consumer, Producer, apply
+from penstock.testing import Driver, wait_until_caught_up
+
+START = datetime(2026, 3, 29, tzinfo=UTC)  # the night in which clocks are set forward
+PATIENCE = 150.0
+MINUTE = 60
+
+
+def make_views(count=1500):
+    """An hour around midnight, out of order by up to two minutes, with equal times."""
+    random = Random(3)
+    for number in range(count):
+        late = random.choice((0, 0, 0, random.randrange(15), random.randrange(120)))
+        at = START + timedelta(seconds=number * 3 // 2 - 900 - late)
+        yield View(f"/{random.randrange(6)}", random.random(), at, id=f"v{number}")
+
+
+def seconds(at):
+    return round((at - START) / timedelta(seconds=1))
+
+
+def read(topic, settings, **options):
+    with Consumer(topic, settings, **options) as consumer:
+        return [record.event for record in consumer.records(idle="500 ms")]
+
+
+@pytest.fixture(scope="module")
+def log(settings):
+    apply([views], Broker(settings))
+    return list(make_views())
+
+
+def send(settings, events):
+    with Producer(settings) as producer:
+        producer.send_all(views, events)
+
+
+@pytest.mark.timeout(400)
+def test_windows_that_are_killed_give_the_results_of_the_log(settings, log, tmp_path):
+    place = replace(
+        settings, data=tmp_path, spark={"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+    )
+    runs = [Driver(each.name, str(Path(module.__file__)), place, name=each.name) for each in (pages, now)]
+    far = View("/end", 0.0, START + timedelta(days=2), id="end")
+    send(settings, log[:600])
+    for run in runs:
+        run.start()
+    try:
+        broker, deadline = Broker(settings), time.monotonic() + PATIENCE
+        targets = (minutes.name, live.name)
+        while not all(name in broker.topics() and broker.end(name, 0) > 20 for name in targets):
+            assert time.monotonic() < deadline, [run.last_words() for run in runs]
+            time.sleep(0.2)
+        for run in runs:
+            run.kill()
+        send(settings, log[600:])
+        for run in runs:
+            run.start()
+        for pipeline in (pages, now):
+            wait_until_caught_up(pipeline, place, PATIENCE)
+        send(settings, [far])
+        for pipeline in (pages, now):
+            wait_until_caught_up(pipeline, place, PATIENCE)
+        deadline = time.monotonic() + PATIENCE
+        while not any(each.end > START + timedelta(minutes=20) for each in read(visits, settings)):
+            assert time.monotonic() < deadline, runs[0].last_words()
+        for run in runs:
+            assert run.stop() == 0
+    finally:
+        for run in runs:
+            run.kill()
+    check_minutes(settings, log)
+    check_visits(settings, log)
+    check_live(settings, log)
+
+
+def by_window(log, make):
+    """What the reference makes of everything at once."""
+    ones, found = defaultdict(make), defaultdict(list)
+    for event in log:
+        found[event.page].append((seconds(event.at), event))
+    told = {}
+    for page, rows in found.items():
+        one = ones[page]
+        one.step(rows, -(10**9))
+        results, _ = one.step([], 10**9)
+        told |= {(page, start): (end, held) for start, end, _, held in results}
+    return told
+
+
+def check_minutes(settings, log):
+    """The last result of each window counts what was not too late; together they are all there is."""
+    results, late = read(minutes, settings), read(late_views, settings)
+    last = {(each.page, seconds(each.start)): each for each in results if each.page != "/end"}
+    left = [event for event in log if event.id not in {event.id for event in late}]
+    wanted = by_window(left, lambda: reference.Fixed(MINUTE, MINUTE))
+    assert {place: each.rows for place, each in last.items()} == {
+        p: len(held) for p, (_, held) in wanted.items()
+    }
+    assert {place: each.longest for place, each in last.items()} == {
+        place: max(event.seconds for _, event in held) for place, (_, held) in wanted.items()
+    }
+    assert sum(each.rows for each in last.values()) + len(late) == len(log)
+    ids = Counter(each.id for each in results)
+    assert [id for id, count in ids.items() if count > 1] == []
+    told = [(each.page, each.start) for each in results if each.kind == "on time"]
+    assert len(told) == len(set(told))
+
+
+def check_visits(settings, log):
+    wanted = by_window(log, lambda: reference.Sessions(15))
+    found = Counter(
+        (each.page, seconds(each.start), seconds(each.end), each.views) for each in read(visits, settings)
+    )
+    assert found == Counter((page, start, end, len(held)) for (page, start), (end, held) in wanted.items())
+
+
+def check_live(settings, log):
+    wanted = by_window(log, lambda: reference.Fixed(2 * MINUTE, MINUTE))
+    most = defaultdict(int)
+    for each in read(live, settings):
+        if each.page != "/end":
+            most[each.page, seconds(each.start)] = max(most[each.page, seconds(each.start)], each.views)
+    assert dict(most) == {place: len(held) for place, (_, held) in wanted.items()}

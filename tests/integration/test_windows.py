@@ -1,0 +1,242 @@
+"""Windows on Spark against the reference: as a stream, batch by batch, and in replay."""
+
+from collections import defaultdict
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from random import Random
+
+import pytest
+from pyspark.sql import functions as F
+from tests.reference import windows as reference
+
+from penstock.errors import FlowError
+from penstock.process import windows
+from penstock.process.windows import Late, Watermark, agg
+from penstock.testing import Feed
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+SECOND = 1_000_000
+SCHEMA = "key string, at timestamp, number long, amount decimal(12,2)"
+DELAY = 5
+
+
+def at(seconds):
+    return START + timedelta(seconds=seconds)
+
+
+def seconds(time):
+    return (time.replace(tzinfo=UTC) - START) / timedelta(seconds=1)
+
+
+def batches(seed, keys=60, count=8):
+    """Batches of rows: disorder, equal times, late ones, a null key, and a fraction of a second."""
+    random, names, number, clock = Random(seed), [None, *(f"k{n}" for n in range(1, keys))], 0, 0
+    for _ in range(count):
+        clock += random.choice((3, 10, 25))
+        rows = []
+        for _ in range(3 * keys):
+            time = clock - random.choice((0, 0, 1, 0.5, random.randrange(12), random.randrange(70)))
+            rows.append((random.choice(names), time, number))
+            number += 1
+        yield rows
+
+
+def spark_rows(rows):
+    return [(key, at(time), number, Decimal(number) / 4) for key, time, number in rows]
+
+
+def watermarks(given):
+    """The watermark that each batch meets, and the one after the last; Spark counts in milliseconds."""
+    latest, found = None, []
+    for rows in given:
+        found.append(-(10**9) if latest is None else latest - DELAY)
+        latest = max([time for _, time, _ in rows] + ([latest] if latest is not None else []))
+    return found, latest - DELAY
+
+
+def expected(make, given):
+    """Results and late rows by the reference: a batch, then a step at the watermark that it has moved."""
+    ones, results, late = defaultdict(make), [], []
+    _, last = watermarks(given)
+    moments = [*watermarks(given)[0][1:], last]
+    for rows, before, after in zip(given, watermarks(given)[0], moments, strict=True):
+        by_key = defaultdict(list)
+        for key, time, number in rows:
+            by_key[key].append((int(time * SECOND), number))
+        for now, taken in ((before, by_key), (after, {})):
+            for key in {*by_key, *ones}:
+                told, missed = ones[key].step(taken.get(key, []), int(now * SECOND))
+                results += [(key, s, e, kind, sorted(n for _, n in held)) for s, e, kind, held in told]
+                late += [number for _, number in missed]
+    return sorted(results, key=str), sorted(late)
+
+
+def found(rows):
+    told = [
+        (
+            row.key,
+            round(seconds(row.start) * SECOND),
+            round(seconds(row.end) * SECOND),
+            row.kind,
+            sorted(row.numbers),
+        )
+        for row in rows
+        if row.kind is not None
+    ]
+    return sorted(told, key=str)
+
+
+SHAPES = {
+    "tumbling": (
+        lambda **o: windows.tumbling("10 seconds", **o),
+        lambda w: reference.Fixed(10 * SECOND, 10 * SECOND, w),
+    ),
+    "hopping": (
+        lambda **o: windows.hopping("12 seconds", every="5 seconds", **o),
+        lambda w: reference.Fixed(12 * SECOND, 5 * SECOND, w),
+    ),
+    "session": (lambda **o: windows.session("4 seconds", **o), lambda w: reference.Sessions(4 * SECOND, w)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_windows_with_a_late_policy_are_those_of_the_reference(shape, spark):
+    make, plain = SHAPES[shape]
+    windowing = make(
+        time="at", by="key", watermark=f"{DELAY} seconds", late=Late.refire(within="20 seconds").then("late"),
+        buckets=3,
+    )  # fmt: skip
+    given = list(batches(7))
+    with Feed(
+        spark, lambda rows: rows.transform(windowing.agg(numbers=agg.collect("number"))), rows=SCHEMA
+    ) as feed:
+        for rows in given:
+            feed.send(rows=spark_rows(rows))
+        results = feed.results
+    wanted, late = expected(lambda: plain(20 * SECOND), given)
+    assert found(results) == wanted
+    assert sorted(row.number for row in results if row.outlet == "late") == late
+    assert late
+    assert {kind for _, _, _, kind, _ in wanted} >= {"on time", "corrected"}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_native_windows_and_a_replay_are_those_of_the_reference(shape, spark):
+    make, plain = SHAPES[shape]
+    windowing = make(time="at", by="key", watermark=f"{DELAY} seconds", buckets=3)
+    given = list(batches(8))
+    if shape == "session":  # Spark drops a late event even if it belongs to a session that is open
+        limits, _ = watermarks(given)
+        given = [[row for row in rows if row[1] > limit] for rows, limit in zip(given, limits, strict=True)]
+    native = windowing.agg(F.collect_list("number").alias("numbers"))
+    with Feed(spark, lambda rows: rows.transform(native), rows=SCHEMA) as feed:
+        for rows in given:
+            feed.send(rows=spark_rows(rows))
+        streamed = found(feed.results)
+    wanted, _ = expected(lambda: plain(0), given)
+    assert streamed == wanted
+    table = spark.createDataFrame(spark_rows([row for rows in given for row in rows]), SCHEMA)
+    everything = [[row for rows in given for row in rows], [("end", 10**6, -1)]]
+    whole = [each for each in expected(lambda: plain(0), everything)[0] if each[0] != "end"]
+    assert found(table.transform(native).collect()) == whole
+    declared = windowing.agg(numbers=agg.collect("number"))
+    assert found(table.transform(declared).collect()) == whole
+
+
+def test_every_row_is_counted_sent_or_dropped(spark):
+    """Rows in = rows in the last results + rows sent to the outlet."""
+    windowing = windows.tumbling(
+        "10 seconds",
+        time="at",
+        by="key",
+        watermark="5 seconds",
+        late=Late.refire(within="10 seconds").then("late"),
+    )
+    given = list(batches(9))
+    with Feed(
+        spark, lambda rows: rows.transform(windowing.agg(total=agg.sum("amount"))), rows=SCHEMA
+    ) as feed:
+        for rows in given:
+            feed.send(rows=spark_rows(rows))
+        feed.advance(at(10_000))
+        results = feed.results
+    latest = {(row.key, row.start): row for row in results if row.kind is not None}
+    sent = [row for row in results if row.outlet is not None]
+    assert sum(row.rows for row in latest.values()) + len(sent) == sum(len(rows) for rows in given)
+    total = sum((row.total for row in latest.values()), Decimal(0)) + sum(
+        (row.amount for row in sent), Decimal(0)
+    )
+    assert total == sum((Decimal(n) / 4 for rows in given for _, _, n in rows), Decimal(0))
+
+
+def test_every_declared_aggregate(spark):
+    windowing = windows.tumbling("1 day", time="at", by="key", watermark="1 second")
+    all_of_them = windowing.agg(
+        n=agg.count(), known=agg.count("number"), sum=agg.sum("number"), spent=agg.sum("amount"),
+        mean=agg.avg("amount"), least=agg.min("at"), most=agg.max("key"), different=agg.distinct("number"),
+        about=agg.distinct("number", exact=False), first=agg.first("number"), last=agg.last("amount"),
+        median=agg.percentile("number", 0.5), top=agg.top("number", 2), all=agg.collect("amount"),
+    )  # fmt: skip
+    rows = [
+        ("a", at(3), 5, Decimal("1.25")),
+        ("a", at(1), 2**62, None),
+        ("a", at(2), None, Decimal("-3.50")),
+        ("a", at(2), 5, Decimal("0.25")),
+    ]
+    (row,) = spark.createDataFrame(rows, SCHEMA).transform(all_of_them).collect()
+    assert (row.n, row.known, row.sum, row.spent, row.mean) == (
+        4,
+        3,
+        2**62 + 10,
+        Decimal("-2.00"),
+        pytest.approx(-2 / 3),
+    )
+    assert (row.least.replace(tzinfo=UTC), row.most, row.different, row.about) == (at(1), "a", 2, 2)
+    assert (row.first, row.last, row.median, row.top) == (2**62, Decimal("1.25"), 5.0, [2**62, 5])
+    assert sorted(row.all, key=str) == sorted(
+        [None, Decimal("-3.50"), Decimal("0.25"), Decimal("1.25")], key=str
+    )
+
+
+def test_events_dated_ahead_do_not_move_the_watermark(spark):
+    windowing = windows.tumbling(
+        "10 seconds", time="at", by="key", late=Late.send("late"),
+        watermark=Watermark("5 seconds", future="1 minute", arrived="written"),
+    )  # fmt: skip
+    schema = "key string, at timestamp, written timestamp"
+    with Feed(spark, lambda rows: rows.transform(windowing.agg(n=agg.count())), rows=schema) as feed:
+        feed.send(rows=[("a", at(1), at(1)), ("a", at(1000), at(2)), ("a", None, at(2))])
+        out = feed.send(rows=[("a", at(2), at(2)), ("a", at(20), at(20))])
+    results = [(row.n, row.kind) for row in feed.results if row.outlet is None]
+    assert results == [(2, "on time")]
+    assert [row.at and row.at.replace(tzinfo=UTC) for row in feed.results if row.outlet] == [at(1000), None]
+    assert out
+
+
+def test_a_watermark_over_sources_waits_for_the_last_of_them(spark):
+    windowing = windows.tumbling(
+        "10 seconds", time="at", by="key", watermark=Watermark("1 second", sources=("key", ["a", "b"]))
+    )
+    with Feed(
+        spark,
+        lambda rows: rows.transform(windowing.agg(n=agg.count())),
+        rows="key string, at timestamp",
+    ) as feed:
+        assert feed.send(rows=[("a", at(1)), ("a", at(100))]) == []
+        assert feed.send(rows=[("b", at(5))]) == []
+        told = feed.send(rows=[("b", at(12))])
+        assert {(row.key, row.n) for row in told} == {("a", 1), ("b", 1)}
+
+
+def test_what_can_not_be_is_refused():
+    plain = {"time": "at", "by": "key", "watermark": "5 seconds"}
+    with pytest.raises(FlowError, match="leave gaps"):
+        windows.hopping("10 seconds", every="20 seconds", **plain)
+    with pytest.raises(FlowError, match="can't be corrected"):
+        windows.tumbling("1 minute", late=Late.refire(within="1 minute"), **plain).agg(F.count("*"))
+    with pytest.raises(FlowError, match="early"):
+        windows.tumbling("1 minute", emit="early", late=Late.drop(), **plain)
+    with pytest.raises(FlowError, match="either"):
+        windows.tumbling("1 minute", **plain).agg()
+    with pytest.raises(FlowError, match="rows is a column"):
+        windows.tumbling("1 minute", **plain).agg(rows=agg.count())

@@ -1,0 +1,102 @@
+"""Windows in plain Python, small and obviously right; times are numbers, rows are (time, value) pairs."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Fixed:
+    """Windows of one size for one key: an event counts in each of its windows that is open when it comes."""
+
+    size: int
+    every: int
+    within: int = 0
+    rows: dict[int, list] = field(default_factory=dict)
+    told: set[int] = field(default_factory=set)
+
+    def step(self, new, now):
+        """Take rows in at a watermark; return the results (start, end, kind, rows) and the rows too late."""
+        touched, late = set(), []
+        for row in new:
+            open_ones = [start for start in self.starts(row[0]) if start + self.size + self.within > now]
+            for start in open_ones:
+                self.rows.setdefault(start, []).append(row)
+                touched.add(start)
+            if not open_ones:
+                late.append(row)
+        return [result for start in sorted(self.rows) for result in self.result(start, touched, now)], late
+
+    def starts(self, time):
+        last = time // self.every * self.every
+        return [start for start in range(last, last - self.size, -self.every) if start + self.size > time]
+
+    def result(self, start, touched, now):
+        end, told = start + self.size, start in self.told
+        if end > now or (told and start not in touched):
+            return
+        self.told.add(start)
+        yield start, end, "corrected" if told else "on time", list(self.rows[start])
+
+
+@dataclass(eq=False)
+class Open:
+    """A session that may still change."""
+
+    start: int
+    end: int
+    rows: list
+    told: bool = False
+    changed: bool = True
+
+
+@dataclass
+class Sessions:
+    """Session windows for one key."""
+
+    gap: int
+    within: int = 0
+    open: list[Open] = field(default_factory=list)
+
+    def step(self, new, now):
+        results = [self.fire(each) for each in self.open if self.closed(each, now) and each.changed]
+        self.open = [each for each in self.open if not self.closed(each, now)]
+        old, late, found = list(self.open), [], [Open(row[0], row[0] + self.gap, [row]) for row in new]
+        groups = self.groups(old + found)
+        self.open = []
+        for group in groups:
+            if all(each in found for each in group) and max(e.end for e in group) + self.within <= now:
+                late += [row for each in group for row in each.rows]
+            else:
+                united, gone = self.united(group)
+                self.open.append(united)
+                results += gone
+        results += [self.fire(each) for each in self.open if each.end <= now and each.changed]
+        return results, late
+
+    def closed(self, session, now):
+        return session.end + self.within <= now
+
+    def groups(self, sessions):
+        """Those that touch, directly or through others."""
+        groups = []
+        for each in sorted(sessions, key=lambda each: each.start):
+            if groups and each.start <= max(other.end for other in groups[-1]):
+                groups[-1].append(each)
+            else:
+                groups.append([each])
+        return groups
+
+    def united(self, group):
+        start, end = min(each.start for each in group), max(each.end for each in group)
+        gone = [
+            (each.start, each.end, "withdrawn", each.rows)
+            for each in group
+            if each.told and each.start != start
+        ]
+        told = any(each.told and each.start == start for each in group)
+        changed = len(group) > 1 or group[0].changed
+        return Open(start, end, [row for each in group for row in each.rows], told, changed), gone
+
+    def fire(self, session):
+        kind = "corrected" if session.told else "on time"
+        session.told, session.changed = True, False
+        return session.start, session.end, kind, list(session.rows)

@@ -1,0 +1,179 @@
+"""Windows over plain columns against the reference: disorder, equal times, late events, many keys at once."""
+
+from collections import defaultdict
+from datetime import timedelta
+from random import Random
+
+import polars as pl
+import pytest
+from tests.reference import windows as reference
+
+from penstock.process.windows.aggregates import (
+    AboutDistinct,
+    Average,
+    Collect,
+    Count,
+    Distinct,
+    First,
+    Last,
+    Max,
+    Min,
+    Percentile,
+    Sum,
+    Top,
+)  # fmt: skip
+from penstock.process.windows.panes import Panes
+from penstock.process.windows.sessions import Sessions
+from penstock.process.windows.shape import Fixed, Session
+
+SCHEMA = {"key": pl.String, "_us": pl.Int64, "_partition": pl.Int32, "_offset": pl.Int64, "values": pl.Int64}
+BEFORE = -(2**62)
+AGGREGATES = {"values": Collect("v")}
+
+
+def micros(number):
+    return timedelta(microseconds=number)
+
+
+def steps(seed, count=30, keys=40):
+    """Batches of rows with the watermark that each of them meets, which follows the latest row so far.
+
+    Every key is a case of its own; one of them is null.
+    """
+    random, names = Random(seed), [None, *(f"k{number}" for number in range(1, keys))]
+    clock, latest, number = random.randrange(-100, 100), -(10**6), 0
+    for _ in range(count):
+        now = latest - 5
+        rows = []
+        clock += random.choice((0, 1, 4, 10, 30))
+        for _ in range(random.choice((0, 5, keys, 2 * keys))):
+            time = clock - random.choice((0, 0, 1, random.randrange(15), random.randrange(80)))
+            rows.append((random.choice(names), time, number))
+            number += 1
+            latest = max(latest, time)
+        yield rows, now
+
+
+def frame(rows):
+    made = [(key, time, 0, number, number) for key, time, number in rows]
+    return pl.DataFrame(made, SCHEMA, orient="row")
+
+
+def run(engine, batches):
+    """What the engine makes of batches: (key, start, end, kind, rows) in each step, and what was late."""
+    kept, last, found = None, BEFORE, []
+    for rows, now in batches:
+        taken = engine.take(kept, frame(rows), last, now)
+        results = engine.finished(taken.results).sort("key", "start", "end", "kind").rows()
+        late = taken.late.select("key", "_us", "values").rows()
+        found.append((sorted_results((*r[:4], sorted(r[5])) for r in results), sorted(late, key=str)))
+        assert all(row[4] == len(row[5]) for row in results)
+        kept, last = taken.kept, now
+        assert taken.alarm is None or taken.alarm > now
+    return found
+
+
+def sorted_results(results):
+    return sorted(results, key=str)
+
+
+def expected(make, batches):
+    ones, found = defaultdict(make), []
+    for rows, now in batches:
+        results, late = [], []
+        by_key = defaultdict(list)
+        for key, time, number in rows:
+            by_key[key].append((time, number))
+        for key in {*by_key, *ones}:
+            told, missed = ones[key].step(by_key[key], now)
+            results += [
+                (key, start, end, kind, sorted(n for _, n in rows)) for start, end, kind, rows in told
+            ]
+            late += [(key, *row) for row in missed]
+        found.append((sorted_results(results), sorted(late, key=str)))
+    return found
+
+
+@pytest.mark.parametrize("within", [0, 7, 40])
+@pytest.mark.parametrize(("size", "every"), [(10, 10), (10, 5), (12, 5), (1, 1), (60, 7), (1000, 1000)])
+def test_fixed_windows_are_those_of_the_reference(size, every, within):
+    for seed in range(2):
+        batches = list(steps(seed))
+        engine = Panes(("key",), AGGREGATES, within, Fixed(micros(size), micros(every)))
+        assert run(engine, batches) == expected(lambda: reference.Fixed(size, every, within), batches), seed
+
+
+@pytest.mark.parametrize("within", [0, 7, 40])
+@pytest.mark.parametrize("gap", [1, 5, 20])
+def test_sessions_are_those_of_the_reference(gap, within):
+    for seed in range(2):
+        batches = list(steps(seed))
+        engine = Sessions(("key",), AGGREGATES, within, Session(micros(gap)))
+        assert run(engine, batches) == expected(lambda: reference.Sessions(gap, within), batches), seed
+
+
+def test_nothing_is_due_before_the_alarm():
+    """A step is needed only when the alarm says so: steps in between change nothing."""
+    for seed in range(3):
+        engine = Panes(("key",), AGGREGATES, 7, Fixed(micros(12), micros(5)))
+        kept, last = None, BEFORE
+        for rows, now in steps(seed, keys=2):
+            taken = engine.take(kept, frame(rows), last, now)
+            kept, last = taken.kept, now
+            if taken.alarm is not None:
+                early = engine.take(kept, frame([]), last, taken.alarm - 1)
+                assert early.results.is_empty()
+                assert early.kept.height == kept.height
+                due = engine.take(kept, frame([]), last, taken.alarm)
+                assert due.results.height or due.kept.height < kept.height
+
+
+VALUES = [3, 2**62, 2**62, -(2**63), None, 7, 7, 0]
+
+
+def aggregated(aggregate, values=VALUES, kind=pl.Int64):
+    """The value of an aggregate whose rows come one by one, out of order."""
+    engine = Panes(("key",), {"v": aggregate}, 0, Fixed(micros(1000), micros(1000)))
+    schema = {"key": pl.String, "_us": pl.Int64, "_partition": pl.Int32, "_offset": pl.Int64, "v": kind}
+    kept = None
+    for place, value in enumerate(values):
+        row = pl.DataFrame([("a", 10 * (place % 5), 0, place, value)], schema, orient="row")
+        kept = engine.take(kept, row, BEFORE, BEFORE + 1).kept
+    fired = engine.take(kept, pl.DataFrame(schema=schema), BEFORE, 10**6).results
+    return engine.finished(fired)["v"].to_list()[0]
+
+
+def test_aggregates_are_those_of_plain_python():
+    known = [value for value in VALUES if value is not None]
+    in_order = [VALUES[0], VALUES[5], VALUES[1], VALUES[6], VALUES[2], VALUES[7], VALUES[3], VALUES[4]]
+    assert aggregated(Count("v")) == 7
+    assert aggregated(Sum("v"), kind=pl.Int128) == sum(known)
+    assert aggregated(Average("v"), kind=pl.Int128) == pytest.approx(sum(known) / 7)
+    assert aggregated(Min("v")) == min(known)
+    assert aggregated(Max("v")) == max(known)
+    assert aggregated(Distinct("v")) == len(set(known))
+    assert aggregated(First("v")) == 3
+    assert aggregated(Last("v")) is None
+    assert aggregated(Collect("v")) == in_order
+    assert aggregated(Percentile("v", 0.5), [4, 1, 3, 2]) == 2.5
+    assert aggregated(Top("v", 3)) == [2**62, 2**62, 7]
+
+
+def test_aggregates_of_nothing_are_null():
+    for aggregate in (Sum("v"), Average("v"), Min("v"), Max("v"), Percentile("v")):
+        assert aggregated(aggregate, [None, None]) is None
+    assert aggregated(Count("v"), [None]) == 0
+    assert aggregated(Distinct("v"), [None, None]) == 0
+
+
+def test_an_approximate_count_is_within_its_error():
+    random = Random(5)
+    for size in (10, 3000, 100_000):
+        hashed = [random.getrandbits(64) - 2**63 for _ in range(size)]
+        engine = Panes((), {"v": AboutDistinct("v")}, 0, Fixed(micros(10), micros(10)))
+        rows = pl.DataFrame({"_us": pl.repeat(1, size, dtype=pl.Int64, eager=True), "v": hashed})
+        kept = engine.take(None, rows.head(size // 2), BEFORE, BEFORE + 1).kept
+        fired = engine.take(
+            engine.take(kept, rows, BEFORE, BEFORE + 1).kept, rows.clear(), BEFORE, 100
+        ).results
+        assert engine.finished(fired)["v"].to_list()[0] == pytest.approx(size, rel=0.05)
