@@ -21,7 +21,7 @@ class View(Event):
 
 
 @dataclass(frozen=True)
-class PageViews(Event):
+class PageViews(Event, time="end"):
     page: str
     start: datetime
     end: datetime
@@ -31,7 +31,7 @@ class PageViews(Event):
 
 
 @dataclass(frozen=True)
-class Visits(Event):
+class Visits(Event, time="end"):
     page: str
     start: datetime
     end: datetime

@@ -2,6 +2,7 @@
 
 import shutil
 import time
+from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +23,13 @@ from penstock.schemas import default, upcast
 from penstock.settings import reveal
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Tally(Event):
+    customer: str
+    sales: int
+    at: datetime
 
 
 @pytest.fixture
@@ -157,6 +165,31 @@ def wait_for(settings, topic, count):
 
 
 @pytest.mark.timeout(200)
+def test_state_goes_on_from_a_batch_that_was_written_but_not_committed(place, spark, pair, unique):
+    """Its results are not written again, but without computing it the state would lack its events."""
+    source, _ = pair
+    target = Topic(f"counts.{unique}", Tally, key="customer")
+
+    def count(rows):
+        return rows.groupBy("customer").agg(F.count("*").alias("sales"), F.max("at").alias("at"))
+
+    pipeline = copying(f"counts-{unique}", source, target, count)
+    run_once(pipeline, place, spark)
+    commits = place.data / "flows" / pipeline.name / "copy" / "checkpoint" / "commits"
+    (commits / "0").unlink()
+    (commits / ".0.crc").unlink(missing_ok=True)
+    run_once(pipeline, place, spark)
+    send(place, source, make_sales(100, seed=2, start=100))
+    run_once(pipeline, place, spark)
+    counted = Counter(each.customer for each in [*make_sales(100, seed=1), *make_sales(100, seed=2)])
+    with Consumer(target, place) as consumer:
+        told = [record.event for record in consumer.records(idle="500 ms")]
+    assert {
+        each.customer: max(e.sales for e in told if e.customer == each.customer) for each in told
+    } == counted
+    assert len({each.id for each in told}) == len(told)
+
+
 def test_less_than_exactly_once_on_request(place, spark, pair, unique):
     source, target = pair
     for guarantee in ("at-least-once", "at-most-once"):

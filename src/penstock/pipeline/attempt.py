@@ -10,6 +10,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from penstock.durations import duration
 from penstock.errors import FlowError, LedgerError
 from penstock.log import Broker
 from penstock.log.ledger import Batch, Offsets
@@ -24,6 +25,7 @@ from penstock.sinks.sink import Sink
 
 _TICK = 0.1
 _STOP_PATIENCE = 60.0
+_REALTIME_STOP = 2.0
 
 
 class StoppedError(Exception):
@@ -99,7 +101,8 @@ class Attempt:
                 raise StoppedError
             reach("flow.planned", self.job.label)
             assert self._sink is not None  # noqa: S101
-            self._sink.write(frame, self.checkpoint.batch(number))
+            if not self._sink.write(frame, self.checkpoint.batch(number)):
+                _read(frame)
             reach("flow.written", self.job.label)
         except BaseException as error:
             self.failure = error
@@ -119,14 +122,19 @@ class Attempt:
                 self._sink.close()
 
     def _stop(self, query: StreamingQuery) -> None:
-        """Wait for the end of the batch: one that is broken off would be worked on twice."""
-        done, deadline = self.batches, time.monotonic() + _STOP_PATIENCE
+        """Wait for the end of the batch: one that is broken off would be worked on twice.
+
+        In real time there is always a batch, and of one without rows Spark does not say that it has ended.
+        """
+        done, realtime = self.batches, self.job.mode == "realtime"
+        patience = duration(self.job.pause).total_seconds() + _REALTIME_STOP if realtime else _STOP_PATIENCE
+        deadline = time.monotonic() + patience
         while query.isActive and time.monotonic() < deadline:
             resting = not query.status["isTriggerActive"]
-            if resting or (self.job.mode == "realtime" and self.batches > done):
-                query.stop()
-                return
+            if resting or (realtime and self.batches > done):
+                break
             time.sleep(_TICK)
+        query.stop()
 
     def _replay(self) -> None:
         """One batch over the whole log; its end is written down first, so that a crash can't move it."""
@@ -148,6 +156,11 @@ class Attempt:
             topic: {int(number): offset for number, offset in partitions.items()}
             for topic, partitions in json.loads(written).items()
         }
+
+
+def _read(frame: DataFrame) -> None:
+    """Compute a batch whose results are out already: the state behind them was not saved."""
+    frame.write.format("noop").mode("append").save()
 
 
 def _common_end(written: list[Batch]) -> Offsets | None:

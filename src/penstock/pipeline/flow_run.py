@@ -1,5 +1,6 @@
 """The life of a job in a runner: tried, watched, and tried again until it is done, stopped or beyond help."""
 
+import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ Status = Literal["starting", "running", "waiting", "stopped", "done", "failed"]
 Say = Callable[[str, str], None]
 _FATAL = (ConfigurationError, DataError, InternalError)
 _LONGEST_PAUSE = 30.0
+_PYTHON_ERROR = re.compile(r"[A-Za-z_.]*(Error|Exception): ")
 
 
 def silent(flow: str, what: str) -> None:
@@ -75,7 +77,7 @@ class FlowRun:
                     return
                 pause = self._next_pause(pause)
                 if self.failure is not None:
-                    self.say(self.job.name, f"tries again in {pause:.0f} s: {_first_line(self.failure)}")
+                    self.say(self.job.name, f"tries again in {pause:.0f} s: {_said(self.failure)}")
                 self._rest(pause)
             else:
                 self.status = "stopped" if self._stopping.is_set() else "done"
@@ -129,6 +131,8 @@ class FlowRun:
         self._stopping.wait(pause)
 
 
-def _first_line(error: BaseException) -> str:
-    told = str(error).strip().splitlines()
-    return told[0] if told else repr(error)
+def _said(error: BaseException) -> str:
+    """What an error says in a line; of one that a Python worker raised, the last line of its trace."""
+    told = [line for line in str(error).splitlines() if line.strip()]
+    raised = [line for line in told if _PYTHON_ERROR.match(line)]
+    return (raised[-1:] or told[:1] or [repr(error)])[0].strip()

@@ -23,7 +23,7 @@ from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Planner, named_topics
 from penstock.pipeline.positions import Positions
 from penstock.pipeline.progress import Progress, ProgressStore
-from penstock.process import session
+from penstock.process.session import session, shuffle_parts
 from penstock.registry import Registry
 from penstock.settings import Settings
 
@@ -145,10 +145,14 @@ class Runner:
             DeadLetters(self._settings).ensure(name + DEAD_LETTERS)
 
     def _session(self) -> SparkSession:
-        broker = Broker(self._settings)
-        states = broker.topics(self.pipeline.topics)
-        partitions = sum(state.partitions for state in states.values()) + len(self._flows)
-        return session(self._settings, name=self.pipeline.name, partitions=partitions)
+        """In real time all tasks of a flow run all the time, and the others need room beside them."""
+        states = Broker(self._settings).topics(self.pipeline.topics)
+        slots = sum(state.partitions for state in states.values()) + len(self._flows)
+        for flow in self._flows:
+            if flow.mode == "realtime":
+                own = sum(states[topic.name].partitions for topic in flow.reads.values())
+                slots += own + shuffle_parts(self._settings)
+        return session(self._settings, name=self.pipeline.name, partitions=slots)
 
     def _lanes(self) -> int:
         return int(self.spark.conf.get("spark.sql.shuffle.partitions") or os.cpu_count() or 2)

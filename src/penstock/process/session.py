@@ -44,6 +44,12 @@ _PLAIN = {
 }
 
 
+def shuffle_parts(settings: Settings | None = None) -> int:
+    """Into how many parts keyed state is split, unless it is said: as many as there are cores."""
+    given = settings.spark.get("spark.sql.shuffle.partitions") if settings else None
+    return int(given or os.cpu_count() or 2)
+
+
 def session(
     settings: Settings | None = None,
     *,
@@ -61,7 +67,7 @@ def session(
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     for noisy in ("SQLQueryContextLogger", "py4j"):
         logging.getLogger(noisy).setLevel(logging.CRITICAL)
-    parts = shuffle or os.cpu_count() or 2
+    parts = shuffle or shuffle_parts(settings)
     chosen = {
         "spark.master": f"local[{partitions + parts}]",
         "spark.sql.shuffle.partitions": str(parts),

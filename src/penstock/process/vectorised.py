@@ -48,6 +48,7 @@ def vectorised(
     """
     bucket = F.pmod(F.xxhash64(*by), F.lit(buckets)) if by else F.lit(0)
     packed = rows.withColumn(_BUCKET, bucket.cast("int")).mapInArrow(_packed, f"{_BUCKET} int, rows binary")
+    schema = schema.toNullable()
     zone = rows.sparkSession.conf.get("spark.sql.session.timeZone")
     empty = pl.DataFrame(to_arrow_schema(rows.schema, timezone=zone).empty_table())
     stepped = packed.groupBy(_BUCKET).transformWithStateInPandas(

@@ -58,13 +58,14 @@ class KafkaSink:
         self._entries = [lane.entry for lane in lanes]
         return tuple(self._entries)
 
-    def write(self, rows: DataFrame, batch: Batch) -> None:
+    def write(self, rows: DataFrame, batch: Batch) -> bool:
         """Write a batch; what some lanes have written already is left out."""
         if all(entry.batch == batch for entry in self._entries):
-            return
+            return False
         self._write_lanes(rows, batch)
         self._entries = [Entry(self._epoch, batch)] * self.lanes
         reach("sink.kafka.written", self.id)
+        return True
 
     def close(self) -> None:
         """Nothing is held between batches that the next writer could not end."""

@@ -12,15 +12,15 @@ class Sink(Protocol):
 
     `open` makes this process the sink's writer: an earlier one can't write any more, what it left undone is
     undone, and the last entries of the ledger are returned (one for each lane that is written by itself).
-    `write` takes a batch in unless the ledger says that it was; it raises LedgerError for a batch that does
-    not follow, FencedError when another writer has taken over, SinkError when the target did not answer.
-    The rows are read once, by executors; nothing of them comes to the driver.
+    `write` takes a batch in unless the ledger says that it was, and says whether it has read the rows; it
+    raises LedgerError for a batch that does not follow, FencedError when another writer has taken over,
+    SinkError when the target did not answer. Rows are read once, by executors; none come to the driver.
     """
 
     id: str
 
     def open(self) -> tuple[Entry, ...]: ...
 
-    def write(self, rows: DataFrame, batch: Batch) -> None: ...
+    def write(self, rows: DataFrame, batch: Batch) -> bool: ...
 
     def close(self) -> None: ...

@@ -74,11 +74,11 @@ class PostgresSink:
         points.reach("sink.postgres.opened", self.id)
         return (entry,)
 
-    def write(self, rows: DataFrame, batch: Batch) -> None:
+    def write(self, rows: DataFrame, batch: Batch) -> bool:
         """Write a batch, unless the ledger says that it was written."""
         self._check_rows(rows)
         if not self._begin(batch):
-            return
+            return False
         table = Staging.of(self.id, self.epoch, batch, self._columns, self._deletes)
         with self._connected("make a staging table") as connection:
             table.create(connection)
@@ -87,6 +87,7 @@ class PostgresSink:
         self._commit(table, lanes, batch)
         points.reach("sink.postgres.committed", self.id)
         self._clean_up(table)
+        return True
 
     def close(self) -> None:
         """Close the connection; the ledger keeps what was written."""
