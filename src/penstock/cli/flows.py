@@ -83,10 +83,11 @@ def stop(pipeline: str) -> None:
         console.print(f"{pipeline} is not running")
         raise typer.Exit(3)
     process.terminate()
-    try:
-        process.wait(_PATIENCE)
-    except psutil.TimeoutExpired:
-        raise FlowError(f"pipeline {pipeline!r} did not end within {_PATIENCE:.0f} s") from None
+    deadline = time.monotonic() + _PATIENCE
+    while not _ended(process):
+        if time.monotonic() > deadline:
+            raise FlowError(f"pipeline {pipeline!r} did not end within {_PATIENCE:.0f} s")
+        time.sleep(0.1)
     console.print(f"stopped {pipeline}")
 
 
@@ -151,6 +152,14 @@ def _running(settings: Settings, pipeline: str) -> psutil.Process | None:
         return process if process.create_time() == written["started"] else None
     except (OSError, ValueError, psutil.NoSuchProcess):
         return None
+
+
+def _ended(process: psutil.Process) -> bool:
+    """Whether a process is over, even if the one that started it has not noticed."""
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 def _file(settings: Settings, pipeline: str) -> Path:
