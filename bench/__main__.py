@@ -5,13 +5,15 @@ import sys
 
 import psutil
 
-from bench import kafka_sink, log, postgres_sink, queues
+from bench import kafka_sink, latency, log, postgres_sink, queues, windows
 
 BENCHMARKS = {
     "log": log.main,
     "queues": queues.main,
     "kafka-sink": kafka_sink.main,
     "postgres-sink": postgres_sink.main,
+    "latency": latency.main,
+    "windows": windows.main,
 }
 
 

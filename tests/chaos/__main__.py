@@ -15,6 +15,7 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--seed", type=int, default=int(time.time()))
     asked.add_argument("--faults", type=int, default=300)
+    asked.add_argument("--only", default="", help="kinds of faults, as kill_broker,cut_kafka")
     asked.add_argument("--record", type=Path, default=Path("chaos.json"))
     given = asked.parse_args()
     print(f"seed {given.seed}, {given.faults} faults", flush=True)
@@ -23,7 +24,12 @@ def main() -> None:
         mounted = _small_disk(Path(folder))
         try:
             record = run_campaign(
-                Path(folder), spark, given.seed, faults=given.faults, say=lambda line: print(line, flush=True)
+                Path(folder),
+                spark,
+                given.seed,
+                faults=given.faults,
+                only=[name for name in given.only.split(",") if name],
+                say=lambda line: print(line, flush=True),
             )
         finally:
             if mounted:

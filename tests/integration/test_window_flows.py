@@ -13,6 +13,7 @@ from tests.integration.pages import View, late_views, live, minutes, now, pages,
 from tests.reference import windows as reference
 
 from penstock.log import Broker, Consumer, Producer, apply
+from penstock.pipeline import verify
 from penstock.testing import Driver, wait_until_caught_up
 
 START = datetime(2026, 3, 29, tzinfo=UTC)  # the night in which clocks are set forward
@@ -50,7 +51,7 @@ def send(settings, events):
 
 
 @pytest.mark.timeout(400)
-def test_windows_that_are_killed_give_the_results_of_the_log(settings, log, tmp_path):
+def test_windows_that_are_killed_give_the_results_of_the_log(settings, log, tmp_path, spark):
     place = replace(
         settings, data=tmp_path, spark={"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
     )
@@ -83,6 +84,10 @@ def test_windows_that_are_killed_give_the_results_of_the_log(settings, log, tmp_
     finally:
         for run in runs:
             run.kill()
+    account = {each.flow: each for each in verify(pages, place, spark)}["by_minute"]
+    assert account.sound, account
+    assert account.windows.taken == len(log) + 1
+    assert account.windows.waiting == 1  # the last one's window is not over
     check_minutes(settings, log)
     check_visits(settings, log)
     check_live(settings, log)

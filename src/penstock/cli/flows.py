@@ -15,7 +15,7 @@ from rich.markup import escape
 from penstock.cli.modules import declared_pipeline
 from penstock.cli.output import Json, console, show
 from penstock.errors import FlowError, SettingsError
-from penstock.pipeline import Runner
+from penstock.pipeline import Conservation, Runner
 from penstock.pipeline import verify as verify_pipeline
 from penstock.process import session
 from penstock.settings import Settings
@@ -105,12 +105,23 @@ def verify(pipeline: str, module: Module = None, as_json: Json = False) -> None:
         spark.stop()
     show(accounts, _COLUMNS, as_json=as_json, empty="no flows")
     for account in accounts:
+        if account.windows is not None and not as_json:
+            console.print(f"  {account.flow}: {_sum(account.windows)}", highlight=False)
         for example in account.examples if not as_json else ():
             console.print(f"  {account.flow}: {example}", highlight=False, markup=False)
     if not all(account.sound for account in accounts):
         raise typer.Exit(65)
     if not as_json:
         console.print("[green]nothing is missing, nothing unexpected[/green]")
+
+
+def _sum(rows: Conservation) -> str:
+    """Where the rows of windows are."""
+    sign = "=" if rows.exact else "≠"
+    return (
+        f"{rows.taken:,} rows {sign} {rows.told:,} in results + {rows.waiting:,} waiting "
+        f"+ {rows.sent:,} set aside + {rows.dropped:,} dropped"
+    )
 
 
 def _pairs(given: list[str]) -> dict[str, str]:

@@ -1,9 +1,10 @@
 """Flows described, then run in three modes."""
 
+from penstock.pipeline.conservation import Conservation
 from penstock.pipeline.flow import Flow
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.progress import Progress, ProgressStore
 from penstock.pipeline.runner import Runner
 from penstock.pipeline.verify import Account, verify
 
-__all__ = ["Account", "Flow", "Pipeline", "Progress", "ProgressStore", "Runner", "verify"]
+__all__ = ["Account", "Conservation", "Flow", "Pipeline", "Progress", "ProgressStore", "Runner", "verify"]

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import polars as pl
 
@@ -26,6 +27,7 @@ class Taken:
 class Kept(ABC):
     """Windows of some keys; times are in microseconds. They can change for `within` after their end."""
 
+    place: ClassVar[str]  # the column with a window's start
     by: tuple[str, ...]
     aggregates: Mapping[str, Aggregate]
     within: int

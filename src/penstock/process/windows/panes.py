@@ -18,6 +18,7 @@ _PANE = "_pane"
 class Panes(Kept):
     """The panes of some keys."""
 
+    place = _PANE
     shape: Fixed
 
     def take(self, kept: pl.DataFrame | None, rows: pl.DataFrame, last: int, now: int) -> Taken:

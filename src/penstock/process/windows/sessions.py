@@ -18,6 +18,7 @@ _GROUP, _TOLD, _CHANGED = "_group", "_told", "_changed"
 class Sessions(Kept):
     """The sessions of some keys: `_told` if a result is out, `_changed` if it is not of what is there now."""
 
+    place = START
     shape: Session
 
     def take(self, kept: pl.DataFrame | None, rows: pl.DataFrame, last: int, now: int) -> Taken:  # noqa: ARG002

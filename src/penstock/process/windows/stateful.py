@@ -21,6 +21,7 @@ from penstock.process.windows.sessions import Sessions
 from penstock.process.windows.shape import MICROSECOND, Fixed, Shape
 from penstock.process.windows.watermark import Watermark
 
+WINDOWS = "penstock.windows"  # in the metadata of `rows`: what the results are windows of
 TOLD = (START, END, KIND, ROWS)  # what every result has besides its key and its aggregates
 _TIME, _EVENT, _ID = "_time", "_event", {"timeZone": "UTC", "ignoreNullFields": "false"}
 
@@ -88,7 +89,10 @@ def windowed(
     results = [StructField(name, each.type(types[name].dataType)) for name, each in aggregates.items()]
     schema = _schema(columns, by, results, late)
     found = vectorised(columns, by, step, schema, buckets=buckets)
-    return _told(found, rows.columns, by, list(aggregates), late)
+    overlap = isinstance(shape, Fixed) and shape.every < shape.size
+    about = {WINDOWS: {"by": list(by), "place": kept.place, "overlap": overlap}}
+    told = found.withColumn(ROWS, F.col(ROWS).alias(ROWS, metadata=about))
+    return _told(told, rows.columns, by, list(aggregates), late)
 
 
 def _input_type(rows: DataFrame, aggregate: Aggregate) -> StructField:

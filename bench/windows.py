@@ -1,0 +1,117 @@
+"""Windows against Spark's own operator, on the same rows in one run: a stream over files, batch by batch."""
+
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from penstock.process import session, windows
+from penstock.process.windows import Late, agg
+
+FILES = 8
+ROWS = 250_000  # in each file
+KEYS = 10_000
+ROUNDS = 3
+Query = Callable[[DataFrame], DataFrame]
+
+
+def spark_tumbling(rows: DataFrame) -> DataFrame:
+    return (
+        rows.withWatermark("at", "5 seconds").groupBy("key", F.window("at", "10 seconds")).agg(*_measures())
+    )
+
+
+def spark_hopping(rows: DataFrame) -> DataFrame:
+    hops = F.window("at", "60 seconds", "10 seconds")
+    return rows.withWatermark("at", "5 seconds").groupBy("key", hops).agg(*_measures())
+
+
+def native_tumbling(rows: DataFrame) -> DataFrame:
+    return rows.transform(
+        windows.tumbling("10 seconds", time="at", by="key", watermark="5 seconds").agg(*_measures())
+    )
+
+
+def late_tumbling(rows: DataFrame) -> DataFrame:
+    late = Late.refire(within="20 seconds")
+    windowing = windows.tumbling(
+        "10 seconds", time="at", by="key", watermark="5 seconds", late=late, buckets=8
+    )
+    return rows.transform(windowing.agg(n=agg.count(), total=agg.sum("amount")))
+
+
+def native_hopping(rows: DataFrame) -> DataFrame:
+    windowing = windows.hopping("60 seconds", every="10 seconds", time="at", by="key", watermark="5 seconds")
+    return rows.transform(windowing.agg(*_measures()))
+
+
+def late_hopping(rows: DataFrame) -> DataFrame:
+    windowing = windows.hopping(
+        "60 seconds",
+        every="10 seconds",
+        time="at",
+        by="key",
+        watermark="5 seconds",
+        late=Late.drop(),
+        buckets=8,
+    )
+    return rows.transform(windowing.agg(n=agg.count(), total=agg.sum("amount")))
+
+
+QUERIES: dict[str, Query] = {
+    "tumbling, Spark's own": spark_tumbling,
+    "tumbling, native": native_tumbling,
+    "tumbling, with a late policy": late_tumbling,
+    "hopping, Spark's own": spark_hopping,
+    "hopping, native": native_hopping,
+    "hopping, with a late policy": late_hopping,
+}
+
+
+def main() -> None:
+    print(
+        f"{FILES * ROWS:,} rows of {KEYS:,} keys in {FILES} batches; median of {ROUNDS} interleaved rounds\n"
+    )
+    spark = session(name="bench", partitions=2, shuffle=2)
+    spark.conf.set("spark.sql.streaming.useStreamlineAggregator", "false")
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "rows"
+        write_rows(spark, source)
+        times: dict[str, list[float]] = {name: [] for name in QUERIES}
+        for number in range(ROUNDS + 1):
+            for name, query in QUERIES.items():
+                place = Path(folder) / f"{name} {number}".replace(" ", "_")
+                times[name].append(run(spark, source, query, place))
+        spark.stop()
+    print("| windows | rows/s | of Spark's |\n|---|---:|---:|")
+    rates = {name: FILES * ROWS / statistics.median(taken[1:]) for name, taken in times.items()}
+    for name, rate in rates.items():
+        base = rates[name.split(",")[0] + ", Spark's own"]
+        print(f"| {name} | {rate:,.0f} | {rate / base:.2f} |")
+
+
+def write_rows(spark: SparkSession, folder: Path) -> None:
+    """Each file is 20 seconds of events."""
+    for number in range(FILES):
+        rows = spark.range(0, ROWS, 1, 1).selectExpr(
+            f"concat('k', cast(rand({number}) * {KEYS} as int)) as key",
+            f"timestamp_micros(1767225600000000 + {number} * 20000000 + id * 20000000 div {ROWS}) as at",
+            "id % 1000 as amount",
+        )
+        rows.coalesce(1).write.mode("append").parquet(str(folder))
+
+
+def run(spark: SparkSession, source: Path, query: Query, place: Path) -> float:
+    rows = spark.readStream.schema("key string, at timestamp, amount long").option("maxFilesPerTrigger", 1)
+    began = time.perf_counter()
+    stream = query(rows.parquet(str(source))).writeStream.format("noop").outputMode("append")
+    stream.trigger(availableNow=True).option("checkpointLocation", str(place)).start().awaitTermination()
+    return time.perf_counter() - began
+
+
+def _measures() -> tuple[F.Column, F.Column]:  # type: ignore[name-defined]
+    return F.count("*").alias("n"), F.sum("amount").alias("total")

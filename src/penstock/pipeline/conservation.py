@@ -1,0 +1,105 @@
+"""Conservation: every row that came to windows is in a result, set aside, dropped, or waits in state.
+
+What was late is a matter of when batches were cut, so that the results of windows with a late policy can't be
+recomputed one by one. But no row may be missing from the sum.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import LongType, StructField, StructType
+
+from penstock.process.source import PLACE
+from penstock.process.vectorised import unpack
+from penstock.process.windows.kept import KIND, ROWS, START
+from penstock.process.windows.stateful import WINDOWS
+
+_TOLD, _STATE = "told", "state"
+
+
+@dataclass(frozen=True)
+class Conservation:
+    """Rows that came to windows, and what became of them."""
+
+    taken: int
+    told: int
+    waiting: int
+    sent: int
+    dropped: int
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing is missing from the sum."""
+        return self.taken == self.told + self.waiting + self.sent + self.dropped
+
+
+def windows_of(results: DataFrame) -> Mapping[str, Any] | None:
+    """What a flow's results say of their windows; None if they have no late policy or overlap."""
+    described = results.schema[ROWS].metadata.get(WINDOWS) if ROWS in results.columns else None
+    return described if described and not described["overlap"] else None
+
+
+def conservation(
+    results: DataFrame, written: DataFrame, outlets: DataFrame | None, checkpoint: str
+) -> Conservation:
+    """Add up rows.
+
+    `results` are the flow's, recomputed over what it has read; `written` are those in its target, `outlets`
+    the events in its outlets, and `checkpoint` is where its state is.
+    """
+    described = results.schema[ROWS].metadata[WINDOWS]
+    by = list(described["by"])
+    state = _state(results, checkpoint)
+    places = StructType([*(results.schema[name] for name in by), StructField(START, LongType())])
+    schema = StructType([*places, StructField(ROWS, LongType())]).toNullable()
+    zone = results.sparkSession.conf.get("spark.sql.session.timeZone")
+    waiting = state.mapInArrow(_Windows(described["place"], to_arrow_schema(schema, timezone=zone)), schema)
+    counted = _last(written, by).unionByName(waiting.select(*by, START, F.lit(_STATE).alias("side"), ROWS))
+    sides = counted.groupBy(*by, START).pivot("side", [_TOLD, _STATE]).sum(ROWS)
+    told, held = F.coalesce(_TOLD, F.lit(0)), F.when(F.col(_STATE).isNotNull(), F.col(_STATE))
+    sums = sides.agg(F.sum(told), F.sum(held - told)).first() or (0, 0)
+    dropped = state.agg(F.sum("dropped")).first() or (0,)
+    sent = outlets.count() if outlets is not None else 0
+    return Conservation(_taken(results), sums[0] or 0, sums[1] or 0, sent, dropped[0] or 0)
+
+
+def _taken(results: DataFrame) -> int:
+    """In a batch query nothing is late: what has an outlet there has no time."""
+    aside = F.count_if(F.col("outlet").isNotNull()) if "outlet" in results.columns else F.lit(0)
+    found = results.agg(F.coalesce(F.sum(ROWS), F.lit(0)) + aside).first()
+    return int(found[0]) if found else 0
+
+
+def _state(results: DataFrame, checkpoint: str) -> DataFrame:
+    reader = results.sparkSession.read.format("statestore").option("stateVarName", "bucket")
+    return reader.load(checkpoint).select("value.kept", "value.dropped")
+
+
+def _last(written: DataFrame, by: list[str]) -> DataFrame:
+    """The last result of each window; one that was withdrawn counts for nothing."""
+    last = F.max_by(F.struct(KIND, ROWS), F.col(PLACE)["offset"]).alias("last")
+    found = written.groupBy(*by, F.unix_micros(START).alias(START)).agg(last)
+    return found.where("last.kind != 'withdrawn'").select(
+        *by, START, F.lit(_TOLD).alias("side"), f"last.{ROWS}"
+    )
+
+
+@dataclass(frozen=True)
+class _Windows:
+    """The windows that wait in state: key, start and rows."""
+
+    place: str
+    schema: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for kept in batch.column("kept").to_pylist():
+                names = [*self.schema.names[:-2], pl.col(self.place).alias(START), ROWS]
+                found = unpack(kept).select(names).to_arrow(compat_level=pl.CompatLevel.oldest())
+                yield from found.cast(self.schema).to_batches()

@@ -1,0 +1,51 @@
+"""Duplicates over plain columns against the reference."""
+
+from random import Random
+
+import polars as pl
+import pytest
+from tests.reference.dedup import First
+
+from penstock.errors import FlowError
+from penstock.process import dedup
+from penstock.process.dedup import FirstStep
+from penstock.process.windows import Late
+
+SCHEMA = {"key": pl.String, "_us": pl.Int64, "_partition": pl.Int32, "_offset": pl.Int64, "_event": pl.Int64}
+BEFORE = -(2**62)
+
+
+def frame(events):
+    return pl.DataFrame([(key, time, 0, name, name) for key, time, name in events], SCHEMA, orient="row")
+
+
+@pytest.mark.parametrize("within", [1, 10, 50])
+def test_the_first_passes_at_once_and_its_like_are_left_out(within):
+    random, clock, latest, number = Random(within), 0, -(10**6), 0
+    step, plain, kept, most = FirstStep(("key",), within, "late"), First(within), None, 0
+    for _ in range(60):
+        now, events = latest - 3, []
+        clock += random.choice((0, 2, 15))
+        for _ in range(random.choice((0, 1, 20))):
+            time = clock - random.choice((0, 0, random.randrange(30), random.randrange(120)))
+            events.append((random.choice([None, *"abcdefgh"]), time, number))
+            number, latest = number + 1, max(latest, time)
+        done = step(kept, frame(events), BEFORE, now)
+        kept, most = done.kept, max(most, done.kept.height)
+        through = done.rows.filter(pl.col("outlet").is_null())["_event"].to_list()
+        late = done.rows.filter(pl.col("outlet") == "late")["_event"].to_list()
+        assert (through, late) == plain.step(events, now)
+        assert done.alarm is None or done.alarm > now
+    assert step(kept, frame([]), BEFORE, 10**6).kept.is_empty()
+
+
+def test_what_has_no_time_is_late_and_dropped_ones_are_counted():
+    done = FirstStep(("key",), 10, None)(
+        None, frame([("a", None, 1), ("a", 5, 2), ("a", 6, 3)]), BEFORE, BEFORE
+    )
+    assert (done.rows["_event"].to_list(), done.dropped) == ([2], 1)
+
+
+def test_a_duplicate_can_not_be_corrected():
+    with pytest.raises(FlowError, match="can't be corrected"):
+        dedup.first("key", time="at", watermark="1 minute", late=Late.refire(within="1 hour"))
