@@ -53,7 +53,7 @@ def run_campaign(
     check_every: int = 25,
     say: Say = print,
 ) -> Record:
-    """Let faults of chosen kinds happen in turn, or so many by chance (of `only` some); finish, and verify."""
+    """Let faults of chosen kinds happen in turn, or so many by chance, of all or `only` some; then verify."""
     record, began = Record(seed), time.monotonic()
     with world(folder, seed) as found:
         found.driver.start()
