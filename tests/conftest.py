@@ -5,6 +5,7 @@ import pytest
 from penstock.events import new_id
 from penstock.local import running
 from penstock.process import session
+from tests import quick
 
 
 @pytest.fixture(scope="session")
@@ -22,8 +23,7 @@ def unique():
 
 @pytest.fixture(scope="session")
 def spark():
-    """One Spark session for all tests; compiling for the long run would take longer than the tests."""
-    quick = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
-    made = session(name="tests", partitions=6, shuffle=2, config=quick)
+    """One Spark session for all tests."""
+    made = session(name="tests", partitions=6, shuffle=2, config=quick.SPARK)
     yield made
     made.stop()

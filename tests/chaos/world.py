@@ -14,6 +14,7 @@ from penstock.local import Platform, ports
 from penstock.log import Broker, Groups, Producer, apply
 from penstock.settings import Settings, reveal
 from penstock.testing import Driver, Proxy
+from tests import quick
 from tests.integration.shop import make_sales, sales, shop
 
 MODULE = str(Path(__file__).parents[1] / "integration" / "shop.py")
@@ -113,8 +114,7 @@ def _behind(direct: Settings, kafka: Proxy, postgres: Proxy) -> Settings:
         direct,
         kafka={"bootstrap.servers": f"127.0.0.1:{kafka.port}"},
         postgres=address._replace(netloc=netloc).geturl(),
-        # A driver that starts often: compiling for the long run would take longer than the run.
-        spark={"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"},
+        spark=quick.SPARK,
     )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from tests import quick
 from tests.integration import swipes as modes
 from tests.integration.swipes import Swipe, results, swipes
 
@@ -92,8 +93,7 @@ def penstock(command, *words, settings):
 @pytest.mark.timeout(400)
 def test_flows_that_are_killed_give_the_results_of_the_log(settings, log, tmp_path):
     events, rest = log
-    quick = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1", "spark.sql.shuffle.partitions": "2"}
-    place = replace(settings, data=tmp_path, spark=quick)
+    place = replace(settings, data=tmp_path, spark=quick.SPARK | {"spark.sql.shuffle.partitions": "2"})
     run = Driver("modes", MODULE, place)
     run.start()
     try:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests import quick
 from tests.integration.planted import planted, sales
 from tests.integration.shop import make_sales
 
@@ -44,7 +45,7 @@ def abort(settings):
 
 @pytest.mark.timeout(400)
 def test_the_harness_finds_every_planted_bug(settings, spark, tmp_path):
-    settings = replace(settings, data=tmp_path)
+    settings = replace(settings, data=tmp_path, spark=quick.SPARK)
     apply([sales], Broker(settings))
     abort(settings)
     harness = CrashHarness(

@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from tests import quick
 from tests.integration import pages as module
 from tests.integration.pages import View, late_views, live, minutes, now, pages, views, visits
 from tests.reference import windows as reference
@@ -52,9 +53,7 @@ def send(settings, events):
 
 @pytest.mark.timeout(400)
 def test_windows_that_are_killed_give_the_results_of_the_log(settings, log, tmp_path, spark):
-    place = replace(
-        settings, data=tmp_path, spark={"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
-    )
+    place = replace(settings, data=tmp_path, spark=quick.SPARK)
     runs = [Driver(each.name, str(Path(module.__file__)), place, name=each.name) for each in (pages, now)]
     far = View("/end", 0.0, START + timedelta(days=2), id="end")
     send(settings, log[:600])

@@ -11,7 +11,6 @@ from penstock.pipeline.attempt import Attempt
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.job import Job
 from penstock.pipeline.plan import Planner
-from penstock.points import reach
 from penstock.process.source import unknown_schema
 from penstock.sinks.tasks import raised
 
@@ -61,7 +60,6 @@ class FlowRun:
 
     def progressed(self) -> None:
         """A batch is finished."""
-        reach("flow.committed", self.job.label)
         if self._attempt is not None:
             self._attempt.batches += 1
         if self.status == "starting":

@@ -1,6 +1,7 @@
 """Verification: a flow's results, recomputed from the log and compared with what its target holds."""
 
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,7 @@ from penstock.sinks.postgres import PostgresTable
 from penstock.sinks.postgres.comparison import compare_table
 
 _SHOWN = 5
+_AT_ONCE = 4  # flows; Spark plans one while it runs another
 _CONTENT = ("topic", "key", "value")
 
 
@@ -63,8 +65,10 @@ def verify(pipeline: Pipeline, settings: Settings, spark: SparkSession) -> list[
     registry = Registry(settings) if registered else None
     try:
         planner = Planner(spark, settings, registry)
-        accounts = [_flow_account(pipeline, flow, planner) for flow in pipeline.flows.values()]
-        return [*accounts, _dead_account(pipeline, planner)]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            dead = pool.submit(_dead_account, pipeline, planner)
+            flows = pool.map(lambda flow: _flow_account(pipeline, flow, planner), pipeline.flows.values())
+            return [*flows, dead.result()]
     finally:
         if registry is not None:
             registry.close()

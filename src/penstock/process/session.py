@@ -36,6 +36,7 @@ _PLAIN = {
     "spark.driver.defaultJavaOptions": f"{_QUIET} {_LIMITS}",
     "spark.executor.defaultJavaOptions": _LIMITS,
     "spark.scheduler.mode": "FAIR",
+    "spark.python.daemon.module": "penstock.process.daemon",
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
