@@ -10,6 +10,7 @@ from penstock.process.windows import agg
 from penstock.process.windows.aggregates import Aggregate
 
 DELAY = "4 seconds"
+BUCKETS = 4
 _EVER = "36500 days"  # from 1970 on, everything is in one such window
 _RANKS = {
     "total": "true",
@@ -22,14 +23,16 @@ _BID = ("auction", "bidder", "price", "channel", "url", "at", "extra", "n")
 
 def q5(bids: DataFrame) -> DataFrame:
     """The auctions with the most bids of the last 10 seconds, every 2 seconds."""
-    hops = windows.hopping("10 seconds", every="2 seconds", time="at", by="auction", watermark=DELAY)
+    hops = windows.hopping(
+        "10 seconds", every="2 seconds", time="at", by="auction", watermark=DELAY, buckets=BUCKETS
+    )
     top = bids.transform(hops.top(100, "bids", F.count("*").alias("bids"))).where("rank = 1")
     return top.select(*_bounds(), "auction", "bids")
 
 
 def q7(bids: DataFrame) -> DataFrame:
     """The highest bids of every 10 seconds."""
-    tens = windows.tumbling("10 seconds", time="at", watermark=DELAY)
+    tens = windows.tumbling("10 seconds", time="at", watermark=DELAY, buckets=BUCKETS)
     best = bids.transform(tens.agg(_greatest("price", 50)))
     highest = F.filter("best", lambda bid: bid["price"] == F.col("best")[0]["price"])
     return best.select(*_bounds(), F.inline(highest)).select(
@@ -41,35 +44,35 @@ def q8(persons: DataFrame, auctions: DataFrame) -> DataFrame:
     """Who registered and opened an auction within the same 10 seconds."""
     came = persons.select("id", "name", "at", F.lit(False).alias("sold"))
     sold = auctions.select(F.col("seller").alias("id"), F.lit(None).cast("string"), "at", F.lit(True))
-    tens = windows.tumbling("10 seconds", time="at", by="id", watermark=DELAY)
+    tens = windows.tumbling("10 seconds", time="at", by="id", watermark=DELAY, buckets=BUCKETS)
     met = came.union(sold).transform(tens.agg(F.max("name").alias("name"), F.bool_or("sold").alias("sold")))
     return met.where("sold and name is not null").select(*_bounds(), "id", "name")
 
 
 def q11(bids: DataFrame) -> DataFrame:
     """How many bids a bidder made in each session."""
-    sessions = windows.session("10 seconds", time="at", by="bidder", watermark=DELAY)
+    sessions = windows.session("10 seconds", time="at", by="bidder", watermark=DELAY, buckets=BUCKETS)
     counted = bids.transform(sessions.agg(bids=agg.count()))
     return counted.select("bidder", *_bounds("session"), "bids")
 
 
 def q12(bids: DataFrame) -> DataFrame:
     """How many bids of a bidder arrived in every 10 seconds."""
-    tens = windows.tumbling("10 seconds", time="arrived", by="bidder", watermark=DELAY)
+    tens = windows.tumbling("10 seconds", time="arrived", by="bidder", watermark=DELAY, buckets=BUCKETS)
     counted = bids.transform(tens.agg(F.count("*").alias("bids")))
     return counted.select(*_bounds(), "bidder", "bids")
 
 
 def q15(bids: DataFrame) -> DataFrame:
     """Bids, bidders and auctions of each day, by price."""
-    days = windows.tumbling("1 day", time="at", watermark=DELAY)
+    days = windows.tumbling("1 day", time="at", watermark=DELAY, buckets=BUCKETS)
     counted = _by_rank(bids).transform(days.agg(**_counts("n", "bids"), **_different()))
     return counted.select(_day(), *_counts("n", "bids"), *_different())
 
 
 def q16(bids: DataFrame) -> DataFrame:
     """The same for each channel, with the latest minute."""
-    days = windows.tumbling("1 day", time="at", by="channel", watermark=DELAY)
+    days = windows.tumbling("1 day", time="at", by="channel", watermark=DELAY, buckets=BUCKETS)
     dated = _by_rank(bids).withColumn("minute", F.date_format("at", "HH:mm"))
     counts = {**_counts("n", "bids"), **_different()}
     counted = dated.transform(days.agg(minute=agg.max("minute"), **counts))
@@ -78,7 +81,7 @@ def q16(bids: DataFrame) -> DataFrame:
 
 def q17(bids: DataFrame) -> DataFrame:
     """Bids and prices of each auction and day."""
-    days = windows.tumbling("1 day", time="at", by="auction", watermark=DELAY)
+    days = windows.tumbling("1 day", time="at", by="auction", watermark=DELAY, buckets=BUCKETS)
     prices = {
         "min_price": agg.min("price"),
         "max_price": agg.max("price"),
@@ -91,7 +94,7 @@ def q17(bids: DataFrame) -> DataFrame:
 
 def q18(bids: DataFrame) -> DataFrame:
     """The last bid of each bidder on each auction."""
-    ever = windows.tumbling(_EVER, time="at", by=("bidder", "auction"), watermark=DELAY)
+    ever = windows.tumbling(_EVER, time="at", by=("bidder", "auction"), watermark=DELAY, buckets=BUCKETS)
     rest = ("price", "channel", "url", "at", "extra", "n")
     last = bids.withColumn("bid", F.struct(*rest)).transform(ever.agg(bid=agg.last("bid")))
     return last.select("bidder", "auction", "bid.*")
@@ -99,7 +102,7 @@ def q18(bids: DataFrame) -> DataFrame:
 
 def q19(bids: DataFrame) -> DataFrame:
     """The ten highest bids of each auction."""
-    ever = windows.tumbling(_EVER, time="at", by="auction", watermark=DELAY)
+    ever = windows.tumbling(_EVER, time="at", by="auction", watermark=DELAY, buckets=BUCKETS)
     best = bids.transform(ever.agg(_greatest("price", 10)))
     placed = best.select(F.posexplode("best").alias("place", "bid"))
     return placed.select(

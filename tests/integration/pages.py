@@ -46,7 +46,6 @@ visits = Topic("pages.visits", Visits, key="page")
 live = Topic("pages.live", Visits, key="page")
 
 pages = Pipeline("pages")
-now = Pipeline("pages-now")
 
 
 @pages.flow(reads={"views": views}, writes=minutes, outlets=(late_views,))
@@ -70,7 +69,7 @@ def by_visit(views: DataFrame) -> DataFrame:
     return views.transform(visit.agg(F.count("*").alias("views")))
 
 
-@now.flow(reads={"views": views}, writes=live, mode="realtime", checkpoint="5 seconds")
+@pages.flow(reads={"views": views}, writes=live, mode="realtime", checkpoint="5 seconds")
 def as_they_come(views: DataFrame) -> DataFrame:
     """Views of the last minutes, told again with every view."""
     hops = windows.hopping(

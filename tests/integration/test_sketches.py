@@ -82,8 +82,8 @@ def test_the_greatest_of_each_window(spark):
     top = minutes.top(2, "uses", F.count("*").alias("uses"))
     with Feed(spark, lambda rows: rows.transform(top), rows="tag string, at timestamp") as feed:
         feed.send(rows=[(tag, at(number)) for number, tag in enumerate("aabbbc")] + [("c", at(70))])
-        told = feed.advance(at(120))
-    assert [(row.tag, row.uses, row.rank) for row in told if row.start == datetime(2026, 1, 1)] == [
+        feed.advance(at(120))
+    assert [(row.tag, row.uses, row.rank) for row in feed.results if row.start == datetime(2026, 1, 1)] == [
         ("b", 3, 1),
         ("a", 2, 2),
     ]

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 from tests import quick
 from tests.integration import pages as module
-from tests.integration.pages import View, late_views, live, minutes, now, pages, views, visits
+from tests.integration.pages import View, late_views, live, minutes, pages, views, visits
 from tests.reference import windows as reference
 
 from penstock.log import Broker, Consumer, Producer, apply
@@ -54,35 +54,27 @@ def send(settings, events):
 @pytest.mark.timeout(400)
 def test_windows_that_are_killed_give_the_results_of_the_log(settings, log, tmp_path, spark):
     place = replace(settings, data=tmp_path, spark=quick.SPARK)
-    runs = [Driver(each.name, str(Path(module.__file__)), place, name=each.name) for each in (pages, now)]
-    far = View("/end", 0.0, START + timedelta(days=2), id="end")
+    run = Driver(pages.name, str(Path(module.__file__)), place)
     send(settings, log[:600])
-    for run in runs:
-        run.start()
+    run.start()
     try:
         broker, deadline = Broker(settings), time.monotonic() + PATIENCE
         targets = (minutes.name, live.name)
         while not all(name in broker.topics() and broker.end(name, 0) > 20 for name in targets):
-            assert time.monotonic() < deadline, [run.last_words() for run in runs]
+            assert time.monotonic() < deadline, run.last_words()
             time.sleep(0.2)
-        for run in runs:
-            run.kill()
+        run.kill()
         send(settings, log[600:])
-        for run in runs:
-            run.start()
-        for pipeline in (pages, now):
-            wait_until_caught_up(pipeline, place, PATIENCE)
-        send(settings, [far])
-        for pipeline in (pages, now):
-            wait_until_caught_up(pipeline, place, PATIENCE)
+        run.start()
+        wait_until_caught_up(pages, place, PATIENCE)
+        send(settings, [View("/end", 0.0, START + timedelta(days=2), id="end")])
+        wait_until_caught_up(pages, place, PATIENCE)
         deadline = time.monotonic() + PATIENCE
         while not any(each.end > START + timedelta(minutes=20) for each in read(visits, settings)):
-            assert time.monotonic() < deadline, runs[0].last_words()
-        for run in runs:
-            assert run.stop() == 0
+            assert time.monotonic() < deadline, run.last_words()
+        assert run.stop() == 0
     finally:
-        for run in runs:
-            run.kill()
+        run.kill()
     account = {each.flow: each for each in verify(pages, place, spark)}["by_minute"]
     assert account.sound, account
     assert account.windows.taken == len(log) + 1

@@ -70,7 +70,7 @@ def first(
     watermark: Watermark | str | timedelta,
     within: str | timedelta = "24 hours",
     late: Late | None = None,
-    buckets: int = 32,
+    buckets: int = 16,
 ) -> Callable[[DataFrame], DataFrame]:
     """Let the first event of a key through at once, and leave out those that follow `within` so much time.
 

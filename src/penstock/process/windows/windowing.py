@@ -139,7 +139,7 @@ def tumbling(
     by: str | tuple[str, ...] = (),
     late: Late | None = None,
     emit: Emit = "final",
-    buckets: int = 32,
+    buckets: int = 16,
 ) -> Windowing:
     """Windows that touch: each event is in one of them."""
     return hopping(
@@ -156,7 +156,7 @@ def hopping(
     by: str | tuple[str, ...] = (),
     late: Late | None = None,
     emit: Emit = "final",
-    buckets: int = 32,
+    buckets: int = 16,
 ) -> Windowing:
     """Windows of one size that overlap: one begins `every` so often."""
     shape = Fixed(duration(size), duration(every))
@@ -171,7 +171,7 @@ def session(
     by: str | tuple[str, ...] = (),
     late: Late | None = None,
     emit: Emit = "final",
-    buckets: int = 32,
+    buckets: int = 16,
 ) -> Windowing:
     """Windows that last until nothing has come for the length of the gap."""
     return _windowing(Session(duration(gap)), time, by, watermark, late, emit, buckets)
