@@ -125,10 +125,10 @@ def draw(spark: SparkSession, function: Callable[[DataFrame], DataFrame], steps:
             else:
                 told = feed.advance(at(step))
                 latest = max(latest, step)
+            timeline.moved(latest)
             for row in told:
                 if "kind" in row and row.kind is not None:
                     timeline.result(row)
-            timeline.moved(latest)
     (HERE / f"{function.__name__}.svg").write_text(timeline.svg())
 
 
