@@ -5,7 +5,9 @@ import time
 from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
+from typing import Annotated
 
 import psycopg
 import pytest
@@ -14,10 +16,12 @@ from tests.integration.shop import Receipt, Sale, make_sales, receipts, sales, s
 from tests.integration.test_sink_kafka import read
 
 from penstock.errors import FlowError, LedgerError
-from penstock.events import Event
+from penstock.events import Event, Precision
 from penstock.log import Broker, Consumer, Groups, Producer, Topic, apply
 from penstock.log.dead_letters import DeadLetter
 from penstock.pipeline import Pipeline, ProgressStore, Runner, verify
+from penstock.process import windows
+from penstock.process.windows import agg
 from penstock.registry import Registry
 from penstock.schemas import default, upcast
 from penstock.settings import reveal
@@ -30,6 +34,16 @@ class Tally(Event):
     customer: str
     sales: int
     at: datetime
+
+
+@dataclass(frozen=True)
+class Hour(Event, time="end"):
+    customer: str
+    start: datetime
+    end: datetime
+    kind: str
+    rows: int
+    spent: Annotated[Decimal, Precision(22, 2)]
 
 
 @pytest.fixture
@@ -225,6 +239,19 @@ def test_a_flow_whose_state_has_changed_is_refused(place, spark, pair, unique):
     run_once(counting("customer"), place, spark)
     with pytest.raises(FlowError, match=r"state of step 1 \(Aggregate\): lost, .*id string"):
         run_once(counting("customer", "id"), place, spark)
+
+
+def test_windows_that_have_changed_are_refused(place, spark, pair, unique):
+    source, _ = pair
+    target = Topic(f"hours.{unique}", Hour, key="customer")
+
+    def counted(buckets):
+        hours = windows.tumbling("1 hour", time="at", by="customer", watermark="1 second", buckets=buckets)
+        return lambda rows: rows.transform(hours.agg(spent=agg.sum("amount")))
+
+    run_once(copying(f"hours-{unique}", source, target, counted(2)), place, spark)
+    with pytest.raises(FlowError, match=r"in 2 buckets by customer.* it would have .*in 3 buckets"):
+        run_once(copying(f"hours-{unique}", source, target, counted(3)), place, spark)
 
 
 def test_what_a_flow_returns_is_checked_before_it_runs(place, spark, pair, unique):

@@ -108,5 +108,5 @@ def _first(
     )
     schema = StructType([taken.schema[_EVENT], StructField(OUTLET, StringType())])
     step = FirstStep(by, within // MICROSECOND, late.outlet)
-    found = vectorised(taken, by, step, schema, buckets=buckets)
+    found = vectorised(taken, by, step, schema, buckets=buckets, state="duplicates")
     return found.select(f"{_EVENT}.*", *([OUTLET] if late.outlet else []))

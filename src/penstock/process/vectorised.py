@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
-from pyspark.sql.types import StructType
+from pyspark.sql.types import BinaryType, StructField, StructType
 
 BEFORE, FOREVER = -(2**62), 2**62  # watermarks: before the first one, and at the end of a batch query
 STATE = "kept binary, last long, dropped long"  # of a bucket: its frame, its last watermark, and a count
@@ -40,29 +40,32 @@ class Step(Protocol):
 
 
 def vectorised(
-    rows: DataFrame, by: Sequence[str], step: Step, schema: StructType, *, buckets: int
+    rows: DataFrame, by: Sequence[str], step: Step, schema: StructType, *, buckets: int, state: str
 ) -> DataFrame:
     """Run a step over the buckets of rows; the event time is to be out of the rows, or late ones never come.
 
-    In a batch query all rows are taken in at once, and then time ends.
+    `state` describes what the step keeps: a flow whose checkpoint holds something else is refused. In a batch
+    query all rows are taken in at once, and then time ends.
     """
     bucket = F.pmod(F.xxhash64(*by), F.lit(buckets)) if by else F.lit(0)
     packed = rows.withColumn(_BUCKET, bucket.cast("int")).mapInArrow(_packed, f"{_BUCKET} int, rows binary")
     schema = schema.toNullable()
     zone = rows.sparkSession.conf.get("spark.sql.session.timeZone")
     empty = pl.DataFrame(to_arrow_schema(rows.schema, timezone=zone).empty_table())
-    stepped = packed.groupBy(_BUCKET).transformWithStateInPandas(
-        Steps(step, empty), "rows binary", "Append", "EventTime"
-    )
-    return stepped.mapInArrow(_Unpacked(to_arrow_schema(schema, timezone=zone)), schema)
+    # Spark shows of the step only what it puts out: its name has to tell the state.
+    told = StructType([StructField(f"{state}, in {buckets} buckets by {', '.join(by)}", BinaryType())])
+    steps = Steps(step, empty, told.names[0])
+    stepped = packed.groupBy(_BUCKET).transformWithStateInPandas(steps, told, "Append", "EventTime")
+    return stepped.toDF("rows").mapInArrow(_Unpacked(to_arrow_schema(schema, timezone=zone)), schema)
 
 
 class Steps(StatefulProcessor):
     """Runs a step in Spark: a bucket's state is one value, and its next alarm the only timer."""
 
-    def __init__(self, step: Step, empty: Any) -> None:
+    def __init__(self, step: Step, empty: pl.DataFrame, name: str) -> None:
         self._step = step
         self._empty = empty
+        self._name = name
 
     def init(self, handle: Any) -> None:
         self._handle = handle
@@ -73,12 +76,12 @@ class Steps(StatefulProcessor):
         now = timerValues.getCurrentWatermarkInMs()
         if now == -1:
             first = self._step(None, pl.concat(frames), BEFORE, BEFORE)
-            yield from _written(first, self._step(first.kept, self._empty, BEFORE, FOREVER))
+            yield from self._written(first, self._step(first.kept, self._empty, BEFORE, FOREVER))
         else:
-            yield from _written(self._stepped(pl.concat(frames), now))
+            yield from self._written(self._stepped(pl.concat(frames), now))
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:  # noqa: ARG002
-        yield from _written(self._stepped(self._empty, timerValues.getCurrentWatermarkInMs()))
+        yield from self._written(self._stepped(self._empty, timerValues.getCurrentWatermarkInMs()))
 
     def close(self) -> None:
         pass
@@ -90,6 +93,13 @@ class Steps(StatefulProcessor):
         self._state.update((pack(done.kept), now, dropped + done.dropped))
         self._set_alarm(done.alarm)
         return done
+
+    def _written(self, *steps: Stepped) -> Iterator[Any]:
+        import pandas as pd  # type: ignore[import-untyped]  # here: it takes half a second, in workers only
+
+        found = [pack(step.rows) for step in steps if step.rows.height]
+        if found:
+            yield pd.DataFrame({self._name: found})
 
     def _set_alarm(self, alarm: int | None) -> None:
         wanted = {-(-alarm // 1000)} if alarm is not None else set()
@@ -134,14 +144,6 @@ def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pl.DataFrame]:
             held = []
     if held:
         yield pl.DataFrame(pa.Table.from_batches(held))
-
-
-def _written(*steps: Stepped) -> Iterator[Any]:
-    import pandas as pd  # type: ignore[import-untyped]  # here: it takes half a second, in workers only
-
-    found = [pack(step.rows) for step in steps if step.rows.height]
-    if found:
-        yield pd.DataFrame({"rows": found})
 
 
 def pack(frame: pl.DataFrame) -> bytes:

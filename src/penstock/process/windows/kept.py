@@ -10,7 +10,6 @@ import polars as pl
 from penstock.process.windows.aggregates import Aggregate
 
 US, START, END, KIND, ROWS = "_us", "start", "end", "kind", "rows"
-Kind = str  # "on time", "corrected" (replaces the result of the same key and start), "withdrawn"
 
 
 @dataclass(frozen=True)

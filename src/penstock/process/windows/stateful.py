@@ -88,7 +88,8 @@ def windowed(
     step = WindowStep(kept(by, aggregates, late.within // MICROSECOND, shape), late.outlet)  # type: ignore[arg-type]
     results = [StructField(name, each.type(types[name].dataType)) for name, each in aggregates.items()]
     schema = _schema(columns, by, results, late)
-    found = vectorised(columns, by, step, schema, buckets=buckets)
+    kinds = ", ".join(f"{name} {type(each).__name__} {each.column}" for name, each in aggregates.items())
+    found = vectorised(columns, by, step, schema, buckets=buckets, state=f"{shape} with {kinds}")
     overlap = isinstance(shape, Fixed) and shape.every < shape.size
     about = {WINDOWS: {"by": list(by), "place": kept.place, "overlap": overlap}}
     told = found.withColumn(ROWS, F.col(ROWS).alias(ROWS, metadata=about))
