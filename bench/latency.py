@@ -18,7 +18,8 @@ from penstock.settings import Settings
 
 RATE = 200  # events a second
 SECONDS = 30
-WARM = 1000  # answers that are not counted
+WARM = 10  # seconds that are not counted
+BACKLOG = 3.0  # seconds; an answer that took longer waited for the flow to start
 
 
 @dataclass(frozen=True)
@@ -109,16 +110,17 @@ def feed(pings: Topic[Ping], settings: Settings, over: threading.Event) -> None:
 
 
 def listen(pongs: Topic[Ping], settings: Settings) -> list[float]:
+    """Hear answers; those of the backlog and of the first seconds after it are not counted."""
     taken: list[float] = []
-    began = 0.0
+    caught_up: float | None = None
     with Consumer(pongs, settings) as consumer:
-        for number, record in enumerate(consumer.records(idle="2 minutes")):
-            if number == WARM:
-                began = time.monotonic()
-            if number >= WARM:
-                taken.append((datetime.now(UTC) - record.event.at).total_seconds())
-                if time.monotonic() - began > SECONDS:
-                    break
+        for record in consumer.records(idle="2 minutes"):
+            took, now = (datetime.now(UTC) - record.event.at).total_seconds(), time.monotonic()
+            caught_up = now if caught_up is None and took < BACKLOG else caught_up
+            if caught_up is not None and now - caught_up > WARM:
+                taken.append(took)
+            if caught_up is not None and now - caught_up > WARM + SECONDS:
+                break
     return taken
 
 
