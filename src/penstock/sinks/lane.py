@@ -10,6 +10,7 @@ import confluent_kafka
 from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicPartition
 
 from penstock.errors import PenstockError, SinkError
+from penstock.log.broker import Broker
 from penstock.log.client import TIMEOUT, Ear, configuration
 from penstock.log.ledger import Batch, Entry
 from penstock.points import reach
@@ -130,7 +131,8 @@ def _last_entry(settings: Settings, sink: str, number: int) -> Entry:
     client = confluent_kafka.Consumer(configuration(settings, {}, demanded, Ear()))
     try:
         place = TopicPartition(ledger_topic(sink), number)
-        first, end = client.get_watermark_offsets(place, timeout=TIMEOUT)
+        first, _ = client.get_watermark_offsets(place, timeout=TIMEOUT)
+        end = Broker(settings).end(place.topic, number)  # a reader of committed entries is told of no others
         near = max(first, end - _TAIL)
         found = _last_value(client, TopicPartition(place.topic, number, near), end)
         if found is None and near > first:
