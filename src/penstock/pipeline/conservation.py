@@ -12,11 +12,10 @@ import polars as pl
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import LongType, StructField, StructType
 
 from penstock.process.source import PLACE
-from penstock.process.vectorised import unpack
+from penstock.process.vectorised import arrow_batches, arrow_schema, unpack
 from penstock.process.windows.kept import KIND, ROWS, START
 from penstock.process.windows.stateful import WINDOWS
 
@@ -58,12 +57,11 @@ def conservation(
     state = _state(results, checkpoint)
     places = StructType([*(results.schema[name] for name in by), StructField(START, LongType())])
     schema = StructType([*places, StructField(ROWS, LongType())]).toNullable()
-    zone = results.sparkSession.conf.get("spark.sql.session.timeZone")
-    waiting = state.mapInArrow(_Windows(described["place"], to_arrow_schema(schema, timezone=zone)), schema)
+    waiting = state.mapInArrow(_Windows(described["place"], arrow_schema(results, schema)), schema)
     counted = _last(written, by).unionByName(waiting.select(*by, START, F.lit(_STATE).alias("side"), ROWS))
     sides = counted.groupBy(*by, START).pivot("side", [_TOLD, _STATE]).sum(ROWS)
-    told, held = F.coalesce(_TOLD, F.lit(0)), F.when(F.col(_STATE).isNotNull(), F.col(_STATE))
-    sums = sides.agg(F.sum(told), F.sum(held - told)).first() or (0, 0)
+    told = F.coalesce(_TOLD, F.lit(0))
+    sums = sides.agg(F.sum(told), F.sum(F.col(_STATE) - told)).first() or (0, 0)
     dropped = state.agg(F.sum("dropped")).first() or (0,)
     sent = outlets.count() if outlets is not None else 0
     return Conservation(_taken(results), sums[0] or 0, sums[1] or 0, sent, dropped[0] or 0)
@@ -101,5 +99,4 @@ class _Windows:
         for batch in batches:
             for kept in batch.column("kept").to_pylist():
                 names = [*self.schema.names[:-2], pl.col(self.place).alias(START), ROWS]
-                found = unpack(kept).select(names).to_arrow(compat_level=pl.CompatLevel.oldest())
-                yield from found.cast(self.schema).to_batches()
+                yield from arrow_batches(unpack(kept).select(names), self.schema)

@@ -22,6 +22,7 @@ from penstock.settings import Settings
 PLACE = "_source"
 DELETED = "_deleted"
 HEADERS = "array<struct<key:string,value:binary>>"
+PLACE_TYPE = f"topic string, partition int, offset long, written timestamp, headers {HEADERS}"
 _UNKNOWN = re.compile(rf"{UNKNOWN_SCHEMA}:([A-Za-z0-9._-]+):(\d+)")
 _UTC = {"timeZone": "UTC", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 

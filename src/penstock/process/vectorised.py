@@ -50,13 +50,12 @@ def vectorised(
     bucket = F.pmod(F.xxhash64(*by), F.lit(buckets)) if by else F.lit(0)
     packed = rows.withColumn(_BUCKET, bucket.cast("int")).mapInArrow(_packed, f"{_BUCKET} int, rows binary")
     schema = schema.toNullable()
-    zone = rows.sparkSession.conf.get("spark.sql.session.timeZone")
-    empty = pl.DataFrame(to_arrow_schema(rows.schema, timezone=zone).empty_table())
+    empty = pl.DataFrame(arrow_schema(rows, rows.schema).empty_table())
     # Spark shows of the step only what it puts out: its name has to tell the state.
     told = StructType([StructField(f"{state}, in {buckets} buckets by {', '.join(by)}", BinaryType())])
     steps = Steps(step, empty, told.names[0])
     stepped = packed.groupBy(_BUCKET).transformWithStateInPandas(steps, told, "Append", "EventTime")
-    return stepped.toDF("rows").mapInArrow(_Unpacked(to_arrow_schema(schema, timezone=zone)), schema)
+    return stepped.toDF("rows").mapInArrow(_Unpacked(arrow_schema(rows, schema)), schema)
 
 
 class Steps(StatefulProcessor):
@@ -119,12 +118,7 @@ class _Unpacked:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for packed in batch.column("rows").to_pylist():
-                yield from (
-                    unpack(packed)
-                    .to_arrow(compat_level=pl.CompatLevel.oldest())
-                    .cast(self.schema)
-                    .to_batches()
-                )
+                yield from arrow_batches(unpack(packed), self.schema)
 
 
 def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -156,3 +150,16 @@ def pack(frame: pl.DataFrame) -> bytes:
 def unpack(packed: bytes) -> pl.DataFrame:
     """Return the frame that was packed."""
     return pl.read_ipc_stream(packed)
+
+
+def arrow_schema(rows: DataFrame, schema: StructType) -> pa.Schema:
+    """Return a schema as Arrow spells it in the session of some rows."""
+    return to_arrow_schema(schema, timezone=rows.sparkSession.conf.get("spark.sql.session.timeZone"))
+
+
+def arrow_batches(frame: pl.DataFrame, schema: pa.Schema) -> list[pa.RecordBatch]:
+    """Return a frame as Spark takes it, in the types that were declared."""
+    batches: list[pa.RecordBatch] = (
+        frame.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(schema).to_batches()
+    )
+    return batches

@@ -119,7 +119,7 @@ class Lane:
 
 
 def _last_entry(settings: Settings, sink: str, number: int) -> Entry:
-    """Read the lane's last committed entry; the lane's own transactions are all decided by now."""
+    """Read the lane's last committed entry, which counts only if every transaction before it is decided."""
     demanded = {
         "group.id": "penstock.ledger",
         "enable.auto.commit": False,

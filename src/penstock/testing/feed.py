@@ -12,14 +12,9 @@ from pyspark.sql.types import StructField, StructType
 
 from penstock.events import Event
 from penstock.log import Topic
-from penstock.process.source import PLACE
+from penstock.process.source import PLACE, PLACE_TYPE
 from penstock.process.windows.watermark import ticking
 from penstock.schemas import spark_schema
-
-_PLACE = (
-    "topic string, partition int, offset long, written timestamp, "
-    "headers array<struct<key:string,value:binary>>"
-)
 
 
 class Feed:
@@ -119,7 +114,7 @@ class _Source:
 
 def _schema(read: Topic[Any] | StructType | str) -> StructType:
     if isinstance(read, Topic):
-        return StructType([*spark_schema(read.event), StructField(PLACE, StructType.fromDDL(_PLACE))])
+        return StructType([*spark_schema(read.event), StructField(PLACE, StructType.fromDDL(PLACE_TYPE))])
     return cast(StructType, StructType.fromDDL(read)) if isinstance(read, str) else read
 
 

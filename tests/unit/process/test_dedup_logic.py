@@ -22,7 +22,7 @@ def frame(events):
 @pytest.mark.parametrize("within", [1, 10, 50])
 def test_the_first_passes_at_once_and_its_like_are_left_out(within):
     random, clock, latest, number = Random(within), 0, -(10**6), 0
-    step, plain, kept, most = FirstStep(("key",), within, "late"), First(within), None, 0
+    step, plain, kept = FirstStep(("key",), within, "late"), First(within), None
     for _ in range(60):
         now, events = latest - 3, []
         clock += random.choice((0, 2, 15))
@@ -31,7 +31,7 @@ def test_the_first_passes_at_once_and_its_like_are_left_out(within):
             events.append((random.choice([None, *"abcdefgh"]), time, number))
             number, latest = number + 1, max(latest, time)
         done = step(kept, frame(events), BEFORE, now)
-        kept, most = done.kept, max(most, done.kept.height)
+        kept = done.kept
         through = done.rows.filter(pl.col("outlet").is_null())["_event"].to_list()
         late = done.rows.filter(pl.col("outlet") == "late")["_event"].to_list()
         assert (through, late) == plain.step(events, now)

@@ -22,8 +22,8 @@ from pyspark.sql.types import (
 )  # fmt: skip
 
 from penstock.errors import FlowError
+from penstock.process.windows.order import ORDER
 
-ORDER = ("_us", "_partition", "_offset")  # event time, then the place in the log
 _REGISTERS = 4096  # of an approximate count: its error is 1.04 / √4096, or 1.6 %
 
 

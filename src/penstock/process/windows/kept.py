@@ -9,7 +9,7 @@ import polars as pl
 
 from penstock.process.windows.aggregates import Aggregate
 
-US, START, END, KIND, ROWS = "_us", "start", "end", "kind", "rows"
+START, END, KIND, ROWS = "start", "end", "kind", "rows"
 
 
 @dataclass(frozen=True)

@@ -6,43 +6,34 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from penstock.process.windows.kept import END, KIND, START
+from penstock.process.windows.order import TIME
 from penstock.process.windows.shape import Shape
-from penstock.process.windows.watermark import Watermark
 
 RANK = "rank"
-_TIME, _WINDOW, _BEST, _ROW = "_time", "_window", "_best", "_row"
+_WINDOW, _BEST, _ROW = "_window", "_best", "_row"
 
 
 def windowed(
-    rows: DataFrame,
-    shape: Shape,
-    *,
-    time: Column,
-    by: tuple[str, ...],
-    watermark: Watermark,
-    kind: str,
-    aggregates: Sequence[Column],
+    timed: DataFrame, shape: Shape, by: tuple[str, ...], aggregates: Sequence[Column], kind: str
 ) -> DataFrame:
-    """Return the results of windows; `kind` is what they are called."""
-    grouped = _grouped(rows, shape, time, by, watermark, aggregates)
+    """Return the results of windows over rows with a watermark; `kind` is what they are called."""
+    grouped = _grouped(timed, shape, by, aggregates)
     names = [F.col(f"`{name}`") for name in grouped.columns[len(by) + 1 :]]
     return grouped.select(*by, *_bounds(), F.lit(kind).alias(KIND), *names)
 
 
 def ranked(
-    rows: DataFrame,
+    timed: DataFrame,
     shape: Shape,
-    *,
-    time: Column,
     by: tuple[str, ...],
-    watermark: Watermark,
-    kind: str,
     aggregates: Sequence[Column],
+    kind: str,
+    *,
     count: int,
     order: str,
 ) -> DataFrame:
     """Return the keys of each window in which a value is greatest, with their rank."""
-    grouped = _grouped(rows, shape, time, by, watermark, aggregates)
+    grouped = _grouped(timed, shape, by, aggregates)
     names = [name for name in grouped.columns if name != _WINDOW]
     row = F.struct(*(F.col(f"`{name}`") for name in names))
     first = F.struct(F.col(f"`{order}`"), *by)
@@ -53,16 +44,8 @@ def ranked(
     return told.select(*_places(by), START, END, KIND, rank, *_places(names[len(by) :]))
 
 
-def _grouped(
-    rows: DataFrame,
-    shape: Shape,
-    time: Column,
-    by: tuple[str, ...],
-    watermark: Watermark,
-    aggregates: Sequence[Column],
-) -> DataFrame:
-    timed = watermark.marked(rows, time, _TIME)
-    return timed.groupBy(*by, shape.column(F.col(_TIME)).alias(_WINDOW)).agg(*aggregates)
+def _grouped(timed: DataFrame, shape: Shape, by: tuple[str, ...], aggregates: Sequence[Column]) -> DataFrame:
+    return timed.groupBy(*by, shape.column(F.col(TIME)).alias(_WINDOW)).agg(*aggregates)
 
 
 def _bounds() -> list[Column]:

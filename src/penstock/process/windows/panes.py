@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from penstock.process.windows.kept import END, KIND, START, US, Kept, Taken
+from penstock.process.windows.kept import END, KIND, START, Kept, Taken
+from penstock.process.windows.order import US
 from penstock.process.windows.shape import MICROSECOND, Fixed
 
 _PANE = "_pane"

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from penstock.process.windows.kept import END, KIND, START, US, Kept, Taken
+from penstock.process.windows.kept import END, KIND, START, Kept, Taken
+from penstock.process.windows.order import US
 from penstock.process.windows.shape import MICROSECOND, Session
 
 _GROUP, _TOLD, _CHANGED = "_group", "_told", "_changed"

@@ -7,23 +7,22 @@ from typing import Any
 import polars as pl
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, NullType, StringType, StructField, StructType
+from pyspark.sql.types import DataType, LongType, NullType, StringType, StructField, StructType
 
 from penstock.errors import DataError
 from penstock.process.route import OUTLET
-from penstock.process.source import PLACE
 from penstock.process.vectorised import Stepped, vectorised
 from penstock.process.windows.aggregates import Aggregate
-from penstock.process.windows.kept import END, KIND, ROWS, START, US, Kept
+from penstock.process.windows.kept import END, KIND, ROWS, START, Kept
 from penstock.process.windows.late import Late
+from penstock.process.windows.order import TIME, US, order_of
 from penstock.process.windows.panes import Panes
 from penstock.process.windows.sessions import Sessions
 from penstock.process.windows.shape import MICROSECOND, Fixed, Shape
-from penstock.process.windows.watermark import Watermark
 
 WINDOWS = "penstock.windows"  # in the metadata of `rows`: what the results are windows of
 TOLD = (START, END, KIND, ROWS)  # what every result has besides its key and its aggregates
-_TIME, _EVENT, _ID = "_time", "_event", {"timeZone": "UTC", "ignoreNullFields": "false"}
+_EVENT, _ID = "_event", {"timeZone": "UTC", "ignoreNullFields": "false"}
 
 
 @dataclass(frozen=True)
@@ -62,44 +61,46 @@ class WindowStep:
 
 
 def windowed(
-    rows: DataFrame,
+    timed: DataFrame,
     shape: Shape,
-    *,
-    time: Column,
     by: tuple[str, ...],
-    watermark: Watermark,
-    late: Late,
     aggregates: Mapping[str, Aggregate],
+    *,
+    late: Late,
     buckets: int,
 ) -> DataFrame:
-    """Return the results of windows, and with `late.outlet` the events that came too late for them."""
-    types = {name: _input_type(rows, aggregate) for name, aggregate in aggregates.items()}
-    timed = watermark.marked(rows, time, _TIME)
-    place = [F.col(PLACE)[part] if PLACE in rows.columns else F.lit(0) for part in ("partition", "offset")]
-    taken = [
-        F.unix_micros(_TIME).alias(US),
-        place[0].cast("int").alias("_partition"),
-        place[1].cast("long").alias("_offset"),
-        *(each.input(types[name].dataType).alias(name) for name, each in aggregates.items()),
-        *([F.struct(*rows.columns).alias(_EVENT)] if late.outlet else []),
-    ]
-    columns = timed.select(*by, *taken)
-    kept: type[Panes] | type[Sessions] = Panes if isinstance(shape, Fixed) else Sessions
-    step = WindowStep(kept(by, aggregates, late.within // MICROSECOND, shape), late.outlet)  # type: ignore[arg-type]
-    results = [StructField(name, each.type(types[name].dataType)) for name, each in aggregates.items()]
-    schema = _schema(columns, by, results, late)
+    """Return the results of windows over rows with a watermark, and with `late.outlet` what came too late."""
+    types = {name: _input_type(timed, aggregate) for name, aggregate in aggregates.items()}
+    event = [name for name in timed.columns if name != TIME]
+    inputs = [each.input(types[name]).alias(name) for name, each in aggregates.items()]
+    aside = [F.struct(*event).alias(_EVENT)] if late.outlet else []
+    columns = timed.select(*by, *order_of(timed), *inputs, *aside)
+    results = [StructField(name, each.type(types[name])) for name, each in aggregates.items()]
+    kept = _kept(shape, by, aggregates, late)
     kinds = ", ".join(f"{name} {type(each).__name__} {each.column}" for name, each in aggregates.items())
-    found = vectorised(columns, by, step, schema, buckets=buckets, state=f"{shape} with {kinds}")
-    overlap = isinstance(shape, Fixed) and shape.every < shape.size
-    about = {WINDOWS: {"by": list(by), "place": kept.place, "overlap": overlap}}
-    told = found.withColumn(ROWS, F.col(ROWS).alias(ROWS, metadata=about))
-    return _told(told, rows.columns, by, list(aggregates), late)
+    found = vectorised(
+        columns, by, WindowStep(kept, late.outlet), _schema(columns, by, results, late),
+        buckets=buckets, state=f"{shape} with {kinds}",
+    )  # fmt: skip
+    return _told(found.withColumn(ROWS, _described(kept)), event, by, list(aggregates), late)
 
 
-def _input_type(rows: DataFrame, aggregate: Aggregate) -> StructField:
-    if aggregate.column is None:
-        return StructField("one", NullType())
-    return rows.select(aggregate.column).schema[0]
+def _kept(shape: Shape, by: tuple[str, ...], aggregates: Mapping[str, Aggregate], late: Late) -> Kept:
+    within = late.within // MICROSECOND
+    if isinstance(shape, Fixed):
+        return Panes(by, aggregates, within, shape)
+    return Sessions(by, aggregates, within, shape)
+
+
+def _described(kept: Kept) -> Column:
+    """The count of rows, which also tells what the results are windows of."""
+    overlap = isinstance(kept, Panes) and kept.shape.every < kept.shape.size
+    about = {"by": list(kept.by), "place": kept.place, "overlap": overlap}
+    return F.col(ROWS).alias(ROWS, metadata={WINDOWS: about})
+
+
+def _input_type(rows: DataFrame, aggregate: Aggregate) -> DataType:
+    return NullType() if aggregate.column is None else rows.select(aggregate.column).schema[0].dataType
 
 
 def _schema(columns: DataFrame, by: tuple[str, ...], results: list[StructField], late: Late) -> StructType:

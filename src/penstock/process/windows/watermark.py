@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from penstock.durations import duration
 from penstock.errors import FlowError
+from penstock.process.windows.order import TIME
 
 _TICK = "_tick"
 _clock: ContextVar[DataFrame | None] = ContextVar("clock", default=None)
@@ -52,33 +53,30 @@ class Watermark:
         if self.sources is not None and not self.sources[1]:
             raise FlowError("a watermark over sources has none", hint='write sources=("sensor", ["a", "b"])')
 
-    def marked(self, rows: DataFrame, time: Column, name: str) -> DataFrame:
-        """Return rows with their event time as a column that Spark makes the watermark of.
-
-        Where the time is too far ahead the column is null.
-        """
-        timed = rows.withColumn(name, F.when(~self.ahead(time), time))
+    def marked(self, rows: DataFrame, time: Column) -> DataFrame:
+        """Return rows with their event time as a column that Spark makes the watermark of."""
+        timed = rows.withColumn(TIME, F.when(~self._ahead(time), time))
         clock = _clock.get()
         if clock is None:
-            return self._watched(timed, name, F.lit(False))
+            return self._watched(timed, F.lit(False))
         late = F.timestamp_micros(F.unix_micros("time") + duration(self.delay) // timedelta(microseconds=1))
-        ticks = clock.select(late.alias(name), F.lit(True).alias(_TICK))
-        watched = self._watched(timed.unionByName(ticks, allowMissingColumns=True), name, F.col(_TICK))
+        ticks = clock.select(late.alias(TIME), F.lit(True).alias(_TICK))
+        watched = self._watched(timed.unionByName(ticks, allowMissingColumns=True), F.col(_TICK))
         # The time is asked for so that Spark does not take the ticks out before the watermark has seen them.
-        return watched.where(F.col(name).isNull() | F.col(_TICK).isNull()).drop(_TICK)
+        return watched.where(F.col(TIME).isNull() | F.col(_TICK).isNull()).drop(_TICK)
 
-    def _watched(self, timed: DataFrame, name: str, tick: Column) -> DataFrame:
+    def _watched(self, timed: DataFrame, tick: Column) -> DataFrame:
         """Spark has one watermark for each branch of a union, and takes the least."""
         if self.sources is None:
-            return timed.withWatermark(name, self._delay)
+            return timed.withWatermark(TIME, self._delay)
         source, values = self.sources
         others = timed.where(~F.coalesce(F.col(source).isin(*values), F.lit(False)))
         for value in values:
             own = F.coalesce((F.col(source) == F.lit(value)) | tick, F.lit(False))
-            others = others.union(timed.where(own).withWatermark(name, self._delay))
+            others = others.union(timed.where(own).withWatermark(TIME, self._delay))
         return others
 
-    def ahead(self, time: Column) -> Column:
+    def _ahead(self, time: Column) -> Column:
         """Whether an event is dated too far ahead of its arrival."""
         if self.future is None:
             return F.lit(False)

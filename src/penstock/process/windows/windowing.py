@@ -55,7 +55,8 @@ class Windowing:
             raise FlowError("windows are to compute either Spark's aggregates or declared ones", hint=_EITHER)
         if columns:
             self._check_native()
-            return lambda rows: self._native(rows, columns)
+            kind = _KINDS[self.emit]
+            return lambda rows: native.windowed(self._timed(rows), self.shape, self.by, columns, kind)
         self._check_declared(aggregates)
         return lambda rows: self._stateful(rows, aggregates)
 
@@ -72,10 +73,10 @@ class Windowing:
         if self.emit == "early":
             raise FlowError("a ranking is told when its window is over", hint="use emit='final'")
         self._check_native()
+        kind = _KINDS[self.emit]
         return lambda rows: native.ranked(
-            rows, self.shape, time=self._time(rows), by=self.by, watermark=self.watermark,
-            kind=_KINDS[self.emit], aggregates=columns, count=count, order=order,
-        )  # fmt: skip
+            self._timed(rows), self.shape, self.by, columns, kind, count=count, order=order
+        )
 
     def _check_native(self) -> None:
         if self.late not in (None, Late.drop()):
@@ -100,12 +101,6 @@ class Windowing:
                 f"{', '.join(sorted(taken))} is a column of every result", hint="name it otherwise"
             )
 
-    def _native(self, rows: DataFrame, aggregates: tuple[Column, ...]) -> DataFrame:
-        return native.windowed(
-            rows, self.shape, time=self._time(rows), by=self.by, watermark=self.watermark,
-            kind=_KINDS[self.emit], aggregates=aggregates,
-        )  # fmt: skip
-
     def _stateful(self, rows: DataFrame, aggregates: dict[str, Aggregate]) -> DataFrame:
         late = self.late or Late.drop()
         clash = {*stateful.TOLD, *aggregates} & set(rows.columns)
@@ -115,9 +110,11 @@ class Windowing:
                 hint="rename one of them before the windows",
             )
         return stateful.windowed(
-            rows, self.shape, time=self._time(rows), by=self.by, watermark=self.watermark, late=late,
-            aggregates=aggregates, buckets=self.buckets,
-        )  # fmt: skip
+            self._timed(rows), self.shape, self.by, aggregates, late=late, buckets=self.buckets
+        )
+
+    def _timed(self, rows: DataFrame) -> DataFrame:
+        return self.watermark.marked(rows, self._time(rows))
 
     def _time(self, rows: DataFrame) -> Column:
         if self.time == PROCESSING_TIME:
