@@ -5,14 +5,16 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
 import psycopg
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from typer import Typer
 from typer.testing import CliRunner, Result
@@ -81,9 +83,9 @@ def stored(settings: Settings, topic: str) -> list[bytes]:
     return found
 
 
-def make_topic(settings: Settings, topic: str) -> None:
+def make_topic(settings: Settings, topic: str, partitions: int = 1) -> None:
     admin = AdminClient(settings.client())
-    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(20)
+    admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(20)
 
 
 def database(settings: Settings) -> psycopg.Connection[tuple[object, ...]]:
@@ -150,6 +152,52 @@ def test_acknowledged_events_outlive_a_killed_broker(platform: Platform) -> None
     assert again.kafka == settings.kafka
     assert stored(again, "kept") == [str(number).encode() for number in range(acknowledged)]
     assert acknowledged == 20_000
+
+
+def keep_committing(settings: Settings, topic: str, name: str, started: threading.Event) -> int:
+    """Write transactions of eight messages until the broker is gone; return how many were acknowledged."""
+    writer = Producer(settings.client() | {"transactional.id": name, "log_level": 0})
+    writer.init_transactions(20)
+    for done in range(100_000):
+        writer.begin_transaction()
+        for partition in range(8):
+            writer.produce(topic, name, partition=partition)
+        try:
+            writer.commit_transaction(2)
+        except KafkaException:
+            return done
+        started.set()
+    raise AssertionError("the broker was never killed")
+
+
+def ends(settings: Settings, topic: str, isolation: str) -> list[int]:
+    consumer = Consumer(settings.client() | {"group.id": "none", "isolation.level": isolation})
+    places = [TopicPartition(topic, partition) for partition in range(8)]
+    found = [consumer.get_watermark_offsets(place, timeout=20)[1] for place in places]
+    consumer.close()
+    return found
+
+
+def test_transactions_of_a_killed_broker_are_all_decided(platform: Platform) -> None:
+    settings = platform.up()
+    make_topic(settings, "decided", partitions=8)
+    started = [threading.Event() for _ in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        writers = [
+            pool.submit(keep_committing, settings, "decided", f"writer-{number}", event)
+            for number, event in enumerate(started)
+        ]
+        assert all(event.wait(20) for event in started)
+        kill(platform, "kafka")
+        again = platform.up()
+        acknowledged = sum(writer.result() for writer in writers)
+    for number in range(4):  # undecided ones of these are aborted by their next writer
+        Producer(again.client() | {"transactional.id": f"writer-{number}"}).init_transactions(30)
+    deadline = time.monotonic() + 20
+    while (end := ends(again, "decided", "read_uncommitted")) != ends(again, "decided", "read_committed"):
+        assert time.monotonic() < deadline, "a transaction stays undecided"
+        time.sleep(0.2)
+    assert min(end) >= acknowledged
 
 
 def test_committed_rows_outlive_a_killed_postgres(platform: Platform) -> None:

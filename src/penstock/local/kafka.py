@@ -12,14 +12,14 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from penstock.errors import ServiceError
-from penstock.local import jars, java, ports
+from penstock.local import fencing, jars, java, ports
 from penstock.local.files import draft, write_whole
 
 _LOG4J = Path(__file__).with_name("log4j2.xml")
 _JVM = ("-Xms256m", "-Xmx768m", "-XX:+UseG1GC", "-XX:+ExitOnOutOfMemoryError", "-Djava.awt.headless=true")
-# One node holds the only copy of everything; tests want short sessions and few internal partitions.
+# One node holds the only copy of everything: nobody takes over, so it isn't fenced for being slow or paused.
+# Tests want short sessions of groups and few internal partitions.
 _SETTINGS = {
-    "process.roles": "broker,controller",
     "node.id": "1",
     "controller.listener.names": "CONTROLLER",
     "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT",
@@ -46,6 +46,7 @@ _SETTINGS = {
     "group.share.heartbeat.interval.ms": "500",
     "group.share.session.timeout.ms": "10000",
     "group.share.assignment.interval.ms": "0",
+    "broker.session.timeout.ms": "120000",
     "log.cleaner.dedupe.buffer.size": "33554432",
 }
 
@@ -88,10 +89,11 @@ class Kafka:
         self.folder.mkdir(parents=True, exist_ok=True)
         if not (self.folder / "data").exists():
             self._format(program)
+        if fencing.is_due(self.folder / "data"):
+            self._declare_dead(program)
         write_whole(self.folder / "server.properties", self._properties(port, ports.any_free()))
         self.logs[0].parent.mkdir(parents=True, exist_ok=True)
-        logging = (f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}", f"-Dpenstock.log={self.logs[0]}")
-        return [program[0], *_JVM, *logging, *program[1:], *self.identity]
+        return [program[0], *_JVM, *_logging(self.logs[0]), *program[1:], *self.identity]
 
     def answers(self, port: int) -> bool:
         """Say whether a client gets metadata that names this broker."""
@@ -124,21 +126,48 @@ class Kafka:
                 raise ServiceError(f"Kafka's storage could not be formatted:\n{answer.stdout}{answer.stderr}")
             (new / "data").replace(self.folder / "data")
 
+    def _declare_dead(self, program: list[str]) -> None:
+        settings, log = self.folder / "controller.properties", self.folder / "controller.log"
+        alone = {"process.roles": "controller"} | fencing.SESSION
+        write_whole(settings, _lines(_node(ports.any_free()) | alone))
+        identity = self.identity[0], str(settings)
+        options = _JVM[-1], "-XX:TieredStopAtLevel=1", "-Dpenstock.fencing=INFO", *_logging(log)
+        fencing.declare_dead([program[0], *options, *program[1:], *identity], identity, log)
+
     def _properties(self, port: int, controller_port: int) -> str:
-        """The log folder is relative to the process's own: Kafka would split a path at a comma."""
         ours = {"PLAINTEXT": (port, port)}
         if self.proxied:
             ours["PROXIED"] = self.proxied
         listen = [f"{name}://{ports.LOOPBACK}:{own}" for name, (_, own) in ours.items()]
         told = [f"{name}://{ports.LOOPBACK}:{shown}" for name, (shown, _) in ours.items()]
-        placed = _SETTINGS | {
-            "log.dirs": "data",
-            "listeners": ",".join([*listen, f"CONTROLLER://{ports.LOOPBACK}:{controller_port}"]),
+        placed = _node(controller_port) | {
+            "process.roles": "broker,controller",
+            "listeners": ",".join([*listen, _controller(controller_port)]),
             "advertised.listeners": ",".join(told),
             "inter.broker.listener.name": "PLAINTEXT",
-            "controller.quorum.voters": f"1@{ports.LOOPBACK}:{controller_port}",
         }
-        return "".join(f"{name}={value}\n" for name, value in placed.items())
+        return _lines(placed)
+
+
+def _controller(port: int) -> str:
+    return f"CONTROLLER://{ports.LOOPBACK}:{port}"
+
+
+def _node(controller_port: int) -> dict[str, str]:
+    """The log folder is relative to the process's own: Kafka would split a path at a comma."""
+    return _SETTINGS | {
+        "log.dirs": "data",
+        "listeners": _controller(controller_port),
+        "controller.quorum.voters": f"1@{ports.LOOPBACK}:{controller_port}",
+    }
+
+
+def _lines(settings: Mapping[str, str]) -> str:
+    return "".join(f"{name}={value}\n" for name, value in settings.items())
+
+
+def _logging(log: Path) -> tuple[str, str]:
+    return f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}", f"-Dpenstock.log={log}"
 
 
 def _cluster_id() -> str:
