@@ -96,7 +96,9 @@ SHAPES = {
         lambda w: reference.Fixed(12 * SECOND, 5 * SECOND, w),
     ),
     "session": (lambda **o: windows.session("4 seconds", **o), lambda w: reference.Sessions(4 * SECOND, w)),
+    "sliding": (lambda **o: windows.sliding("8 seconds", **o), lambda w: reference.Sliding(8 * SECOND, w)),
 }  # fmt: skip
+NATIVE = ("tumbling", "hopping", "session")
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -120,7 +122,33 @@ def test_windows_with_a_late_policy_are_those_of_the_reference(shape, spark):
     assert {kind for _, _, _, kind, _ in wanted} >= {"on time", "corrected"}
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+def test_a_sliding_window_has_the_columns_of_its_event(spark):
+    """As a stream that is told late in parts, and in replay: each event once, with what was before it."""
+    windowing = windows.sliding("8 seconds", time="at", by="key", watermark=f"{DELAY} seconds", buckets=3)
+    counted = windowing.agg(n=agg.count(), total=agg.sum("amount"), numbers=agg.collect("number"))
+    events = [("a", 0, 1), ("b", 1, 2), ("a", 7, 3), ("a", 7, 4), ("a", 8, 5), ("a", 20, 6)]
+    with Feed(spark, lambda rows: rows.transform(counted), rows=SCHEMA) as feed:
+        feed.send(rows=spark_rows([events[2], events[0], events[5]]))
+        feed.send(rows=spark_rows([events[1], events[3], events[4]]))  # all of them too late
+        streamed = feed.results
+    assert [(row.number, row.n, seconds(row.at)) for row in streamed] == [(1, 1, 0), (3, 2, 7)]
+    rows = spark.createDataFrame(spark_rows(events), SCHEMA).transform(counted).collect()
+    told = {row.number: (row.kind, row.n, row.rows, row.total * 4, seconds(row.at)) for row in rows}
+    assert told == {
+        1: ("on time", 1, 1, 1, 0),
+        2: ("on time", 1, 1, 2, 1),
+        3: ("on time", 3, 3, 8, 7),
+        4: ("on time", 3, 3, 8, 7),
+        5: ("on time", 3, 3, 12, 8),
+        6: ("on time", 1, 1, 6, 20),
+    }
+    with pytest.raises(FlowError, match="no window for each event"):
+        windowing.agg(F.count("*"))
+    with pytest.raises(FlowError, match="have a column number"):
+        spark.createDataFrame([], SCHEMA).transform(windowing.agg(number=agg.count()))
+
+
+@pytest.mark.parametrize("shape", NATIVE)
 def test_native_windows_and_a_replay_are_those_of_the_reference(shape, spark):
     make, plain = SHAPES[shape]
     windowing = make(time="at", by="key", watermark=f"{DELAY} seconds", buckets=3)

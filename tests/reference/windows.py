@@ -100,3 +100,29 @@ class Sessions:
         kind = "corrected" if session.told else "on time"
         session.told, session.changed = True, False
         return session.start, session.end, kind, list(session.rows)
+
+
+@dataclass
+class Sliding:
+    """A window for each event of one key: what is within the size before it, equal times included."""
+
+    size: int
+    within: int = 0
+    rows: list = field(default_factory=list)
+    told: set = field(default_factory=set)
+
+    def step(self, new, now):
+        late = [row for row in new if row[0] + self.within <= now]
+        new = [row for row in new if row[0] + self.within > now]
+        self.rows += new
+        results = [result for row in self.rows for result in self.result(row, new, now)]
+        return results, late
+
+    def result(self, row, new, now):
+        time, told = row[0], row in self.told
+        changed = any(self.size > time - other[0] >= 0 for other in new)
+        if time > now or (told and not (changed and time + self.within > now)):
+            return
+        self.told.add(row)
+        window = [other for other in self.rows if self.size > time - other[0] >= 0]
+        yield time - self.size, time, "corrected" if told else "on time", window

@@ -24,7 +24,8 @@ from penstock.process.windows.aggregates import (
 )  # fmt: skip
 from penstock.process.windows.panes import Panes
 from penstock.process.windows.sessions import Sessions
-from penstock.process.windows.shape import Fixed, Session
+from penstock.process.windows.shape import Fixed, Session, Sliding
+from penstock.process.windows.sliding import Slides
 
 SCHEMA = {"key": pl.String, "_us": pl.Int64, "_partition": pl.Int32, "_offset": pl.Int64, "values": pl.Int64}
 BEFORE = -(2**62)
@@ -112,10 +113,37 @@ def test_sessions_are_those_of_the_reference(gap, within):
         assert run(engine, batches) == expected(lambda: reference.Sessions(gap, within), batches), seed
 
 
-def test_nothing_is_due_before_the_alarm():
+@pytest.mark.parametrize("within", [0, 7, 40])
+@pytest.mark.parametrize("size", [1, 5, 60, 1000])
+def test_sliding_windows_are_those_of_the_reference(size, within):
+    for seed in range(2):
+        batches = list(steps(seed))
+        engine = Slides(("key",), AGGREGATES, within, Sliding(micros(size)))
+        assert run(engine, batches) == expected(lambda: reference.Sliding(size, within), batches), seed
+
+
+def test_sliding_windows_without_a_key_are_those_of_one_key():
+    batches = [([("only", time, number) for _, time, number in rows], now) for rows, now in steps(5)]
+    keyed = run(Slides(("key",), AGGREGATES, 7, Sliding(micros(20))), batches)
+    engine, kept, last = Slides((), AGGREGATES, 7, Sliding(micros(20))), None, BEFORE
+    for (rows, now), (told, _) in zip(batches, keyed, strict=True):
+        taken = engine.take(kept, frame(rows), last, now)
+        found = engine.finished(taken.results).rows()
+        assert sorted_results(("only", *r[:3], sorted(r[4])) for r in found) == told
+        kept, last = taken.kept, now
+
+
+@pytest.mark.parametrize(
+    "engine",
+    [
+        Panes(("key",), AGGREGATES, 7, Fixed(micros(12), micros(5))),
+        Slides(("key",), AGGREGATES, 7, Sliding(micros(12))),
+    ],
+    ids=["fixed", "sliding"],
+)
+def test_nothing_is_due_before_the_alarm(engine):
     """A step is needed only when the alarm says so: steps in between change nothing."""
     for seed in range(3):
-        engine = Panes(("key",), AGGREGATES, 7, Fixed(micros(12), micros(5)))
         kept, last = None, BEFORE
         for rows, now in steps(seed, keys=2):
             taken = engine.take(kept, frame(rows), last, now)

@@ -1,8 +1,25 @@
-"""Windows over time: tumbling, hopping and session, native or with a policy for late events."""
+"""Windows over time: tumbling, hopping, sliding and session, native or with a policy for late events."""
 
 from penstock.process.windows import agg
 from penstock.process.windows.late import Late
 from penstock.process.windows.watermark import Watermark
-from penstock.process.windows.windowing import PROCESSING_TIME, Windowing, hopping, session, tumbling
+from penstock.process.windows.windowing import (
+    PROCESSING_TIME,
+    Windowing,
+    hopping,
+    session,
+    sliding,
+    tumbling,
+)
 
-__all__ = ["PROCESSING_TIME", "Late", "Watermark", "Windowing", "agg", "hopping", "session", "tumbling"]
+__all__ = [
+    "PROCESSING_TIME",
+    "Late",
+    "Watermark",
+    "Windowing",
+    "agg",
+    "hopping",
+    "session",
+    "sliding",
+    "tumbling",
+]

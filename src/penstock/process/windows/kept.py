@@ -10,6 +10,7 @@ import polars as pl
 from penstock.process.windows.aggregates import Aggregate
 
 START, END, KIND, ROWS = "start", "end", "kind", "rows"
+EVENT = "_event"  # a whole event, where it is to be told itself
 
 
 @dataclass(frozen=True)
@@ -49,3 +50,8 @@ class Kept(ABC):
         """Return results with the values that their parts stand for."""
         values = [aggregate.finish(name).alias(name) for name, aggregate in self.aggregates.items()]
         return results.select(*self.by, START, END, KIND, ROWS, *values)
+
+
+def flag(name: str, value: bool) -> pl.Expr:
+    """Return a column that says yes or no of every row."""
+    return pl.lit(value).alias(name)

@@ -7,14 +7,14 @@ from pyspark.sql import functions as F
 
 from penstock.process.windows.kept import END, KIND, START
 from penstock.process.windows.order import TIME
-from penstock.process.windows.shape import Shape
+from penstock.process.windows.shape import Fixed, Session
 
 RANK = "rank"
 _WINDOW, _BEST, _ROW = "_window", "_best", "_row"
 
 
 def windowed(
-    timed: DataFrame, shape: Shape, by: tuple[str, ...], aggregates: Sequence[Column], kind: str
+    timed: DataFrame, shape: Fixed | Session, by: tuple[str, ...], aggregates: Sequence[Column], kind: str
 ) -> DataFrame:
     """Return the results of windows over rows with a watermark; `kind` is what they are called."""
     grouped = _grouped(timed, shape, by, aggregates)
@@ -24,7 +24,7 @@ def windowed(
 
 def ranked(
     timed: DataFrame,
-    shape: Shape,
+    shape: Fixed | Session,
     by: tuple[str, ...],
     aggregates: Sequence[Column],
     kind: str,
@@ -44,7 +44,9 @@ def ranked(
     return told.select(*_places(by), START, END, KIND, rank, *_places(names[len(by) :]))
 
 
-def _grouped(timed: DataFrame, shape: Shape, by: tuple[str, ...], aggregates: Sequence[Column]) -> DataFrame:
+def _grouped(
+    timed: DataFrame, shape: Fixed | Session, by: tuple[str, ...], aggregates: Sequence[Column]
+) -> DataFrame:
     return timed.groupBy(*by, shape.column(F.col(TIME)).alias(_WINDOW)).agg(*aggregates)
 
 

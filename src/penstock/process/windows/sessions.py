@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from penstock.process.windows.kept import END, KIND, START, Kept, Taken
+from penstock.process.windows.kept import END, KIND, START, Kept, Taken, flag
 from penstock.process.windows.order import US
 from penstock.process.windows.shape import MICROSECOND, Session
 
@@ -46,7 +46,7 @@ class Sessions(Kept):
         return self.shape.gap // MICROSECOND
 
     def _empty(self, rows: pl.DataFrame) -> pl.DataFrame:
-        return self.started(rows.clear(), START, END).with_columns(_flag(_TOLD, False), _flag(_CHANGED, True))
+        return self.started(rows.clear(), START, END).with_columns(flag(_TOLD, False), flag(_CHANGED, True))
 
     def _grouped(self, rows: pl.DataFrame, old: pl.DataFrame, now: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Number what touches: rows and sessions of one number are one session; late rows get none."""
@@ -71,7 +71,7 @@ class Sessions(Kept):
 
     def _united(self, rows: pl.DataFrame, old: pl.DataFrame) -> pl.DataFrame:
         """Put together what has one number."""
-        new = self.started(rows, START, END, _GROUP).with_columns(_flag(_TOLD, False), _flag(_CHANGED, True))
+        new = self.started(rows, START, END, _GROUP).with_columns(flag(_TOLD, False), flag(_CHANGED, True))
         parts = pl.concat([old, new.select(old.columns)])
         start = pl.col(START).min()
         told, changed = pl.col(_TOLD) & (pl.col(START) == start), pl.col(_CHANGED).any() | (pl.len() > 1)
@@ -88,7 +88,3 @@ class Sessions(Kept):
         next_look = pl.when(pl.col(_CHANGED)).then(pl.col(END)).otherwise(pl.col(END) + self.within)
         found = sessions.select(next_look.min()).item()
         return None if found is None else int(found)
-
-
-def _flag(name: str, value: bool) -> pl.Expr:
-    return pl.lit(value).alias(name)

@@ -45,7 +45,14 @@ class Session:
         return F.session_window(time, _told(self.gap))
 
 
-Shape = Fixed | Session
+@dataclass(frozen=True)
+class Sliding:
+    """A window for each event: what is within the size before it, and itself."""
+
+    size: timedelta
+
+
+Shape = Fixed | Session | Sliding
 
 
 def _told(length: timedelta) -> str:

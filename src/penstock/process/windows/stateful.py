@@ -13,16 +13,17 @@ from penstock.errors import DataError
 from penstock.process.route import OUTLET
 from penstock.process.vectorised import Stepped, vectorised
 from penstock.process.windows.aggregates import Aggregate
-from penstock.process.windows.kept import END, KIND, ROWS, START, Kept
+from penstock.process.windows.kept import END, EVENT, KIND, ROWS, START, Kept
 from penstock.process.windows.late import Late
 from penstock.process.windows.order import TIME, US, order_of
 from penstock.process.windows.panes import Panes
 from penstock.process.windows.sessions import Sessions
-from penstock.process.windows.shape import MICROSECOND, Fixed, Shape
+from penstock.process.windows.shape import MICROSECOND, Fixed, Session, Shape, Sliding
+from penstock.process.windows.sliding import Slides
 
 WINDOWS = "penstock.windows"  # in the metadata of `rows`: what the results are windows of
 TOLD = (START, END, KIND, ROWS)  # what every result has besides its key and its aggregates
-_EVENT, _ID = "_event", {"timeZone": "UTC", "ignoreNullFields": "false"}
+_ID = {"timeZone": "UTC", "ignoreNullFields": "false"}
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class WindowStep:
             dropped = taken.late.height + rows.filter(timeless).height
             return Stepped(taken.kept, results, taken.alarm, dropped)
         left = [rows.filter(timeless), taken.late.select(rows.columns).cast(rows.schema)]
-        late = pl.concat(left).select(*self.windows.by, _EVENT, pl.lit(self.outlet).alias(OUTLET))
+        late = pl.concat(left).select(*self.windows.by, EVENT, pl.lit(self.outlet).alias(OUTLET))
         return Stepped(taken.kept, pl.concat([results, late], how="diagonal"), taken.alarm)
 
     def _widened(self, rows: pl.DataFrame) -> pl.DataFrame:
@@ -69,11 +70,14 @@ def windowed(
     late: Late,
     buckets: int,
 ) -> DataFrame:
-    """Return the results of windows over rows with a watermark, and with `late.outlet` what came too late."""
+    """Return the results of windows over rows with a watermark, and with `late.outlet` what came too late.
+
+    A sliding window's result has the columns of its event, and so has what came too late.
+    """
     types = {name: _input_type(timed, aggregate) for name, aggregate in aggregates.items()}
     event = [name for name in timed.columns if name != TIME]
     inputs = [each.input(types[name]).alias(name) for name, each in aggregates.items()]
-    aside = [F.struct(*event).alias(_EVENT)] if late.outlet else []
+    aside = [F.struct(*event).alias(EVENT)] if late.outlet or isinstance(shape, Sliding) else []
     columns = timed.select(*by, *order_of(timed), *inputs, *aside)
     results = [StructField(name, each.type(types[name])) for name, each in aggregates.items()]
     kept = _kept(shape, by, aggregates, late)
@@ -89,12 +93,14 @@ def _kept(shape: Shape, by: tuple[str, ...], aggregates: Mapping[str, Aggregate]
     within = late.within // MICROSECOND
     if isinstance(shape, Fixed):
         return Panes(by, aggregates, within, shape)
-    return Sessions(by, aggregates, within, shape)
+    if isinstance(shape, Session):
+        return Sessions(by, aggregates, within, shape)
+    return Slides(by, aggregates, within, shape)
 
 
 def _described(kept: Kept) -> Column:
     """The count of rows, which also tells what the results are windows of."""
-    overlap = isinstance(kept, Panes) and kept.shape.every < kept.shape.size
+    overlap = isinstance(kept, Slides) or (isinstance(kept, Panes) and kept.shape.every < kept.shape.size)
     about = {"by": list(kept.by), "place": kept.place, "overlap": overlap}
     return F.col(ROWS).alias(ROWS, metadata={WINDOWS: about})
 
@@ -106,8 +112,10 @@ def _input_type(rows: DataFrame, aggregate: Aggregate) -> DataType:
 def _schema(columns: DataFrame, by: tuple[str, ...], results: list[StructField], late: Late) -> StructType:
     own = [StructField(START, LongType()), StructField(END, LongType())]
     own += [StructField(KIND, StringType()), StructField(ROWS, LongType())]
+    if EVENT in columns.columns:
+        results = [*results, columns.schema[EVENT]]
     if late.outlet:
-        results = [*results, columns.schema[_EVENT], StructField(OUTLET, StringType())]
+        results = [*results, StructField(OUTLET, StringType())]
     return StructType([*(columns.schema[name] for name in by), *own, *results])
 
 
@@ -115,16 +123,16 @@ def _told(found: DataFrame, event: list[str], by: tuple[str, ...], names: list[s
     """Give results their times, and late events their own columns beside them."""
     times = (F.timestamp_micros(place).alias(place) for place in (START, END))
     results: list[Any] = [*by, *times, KIND, ROWS, *names]
-    if late.outlet is None:
+    if EVENT not in found.columns:
         return found.select(*results)
     rest = [
-        F.coalesce(F.col(_EVENT)["id"], _result_id(by)).alias("id")
+        F.coalesce(F.col(EVENT)["id"], _result_id(by)).alias("id")
         if name == "id"
-        else F.col(_EVENT)[name].alias(name)
+        else F.col(EVENT)[name].alias(name)
         for name in event
         if name not in by
     ]
-    return found.select(*results, *rest, OUTLET)
+    return found.select(*results, *rest, *([OUTLET] if late.outlet else []))
 
 
 def _result_id(by: tuple[str, ...]) -> Column:

@@ -13,7 +13,7 @@ from penstock.errors import FlowError
 from penstock.process.windows import native, stateful
 from penstock.process.windows.aggregates import Aggregate
 from penstock.process.windows.late import Late
-from penstock.process.windows.shape import Fixed, Session, Shape
+from penstock.process.windows.shape import Fixed, Session, Shape, Sliding
 from penstock.process.windows.watermark import Watermark, as_watermark
 
 Emit = Literal["final", "early"]
@@ -54,9 +54,8 @@ class Windowing:
         if bool(columns) == bool(aggregates):
             raise FlowError("windows are to compute either Spark's aggregates or declared ones", hint=_EITHER)
         if columns:
-            self._check_native()
-            kind = _KINDS[self.emit]
-            return lambda rows: native.windowed(self._timed(rows), self.shape, self.by, columns, kind)
+            shape, kind = self._native_shape(), _KINDS[self.emit]
+            return lambda rows: native.windowed(self._timed(rows), shape, self.by, columns, kind)
         self._check_declared(aggregates)
         return lambda rows: self._stateful(rows, aggregates)
 
@@ -72,19 +71,21 @@ class Windowing:
             raise FlowError(f"the top {count} of a window, expected at least 1")
         if self.emit == "early":
             raise FlowError("a ranking is told when its window is over", hint="use emit='final'")
-        self._check_native()
-        kind = _KINDS[self.emit]
+        shape, kind = self._native_shape(), _KINDS[self.emit]
         return lambda rows: native.ranked(
-            self._timed(rows), self.shape, self.by, columns, kind, count=count, order=order
+            self._timed(rows), shape, self.by, columns, kind, count=count, order=order
         )
 
-    def _check_native(self) -> None:
+    def _native_shape(self) -> Fixed | Session:
+        if isinstance(self.shape, Sliding):
+            raise FlowError("Spark's own aggregates have no window for each event", hint=_EITHER)
         if self.late not in (None, Late.drop()):
             raise FlowError(
                 "Spark's own aggregates can't be corrected: what is late is dropped", hint=_EITHER
             )
         if self.watermark.future is not None:
             raise FlowError("Spark's own aggregates have no place for events dated ahead", hint=_EITHER)
+        return self.shape
 
     def _check_declared(self, aggregates: dict[str, Aggregate]) -> None:
         wrong = {name: each for name, each in aggregates.items() if not isinstance(each, Aggregate)}
@@ -104,9 +105,9 @@ class Windowing:
     def _stateful(self, rows: DataFrame, aggregates: dict[str, Aggregate]) -> DataFrame:
         late = self.late or Late.drop()
         clash = {*stateful.TOLD, *aggregates} & set(rows.columns)
-        if late.outlet and clash:
+        if clash and (late.outlet or isinstance(self.shape, Sliding)):
             raise FlowError(
-                f"late events have a column {', '.join(sorted(clash))}, and so have the results",
+                f"events have a column {', '.join(sorted(clash))}, and so have the results beside them",
                 hint="rename one of them before the windows",
             )
         return stateful.windowed(
@@ -172,6 +173,19 @@ def session(
 ) -> Windowing:
     """Windows that last until nothing has come for the length of the gap."""
     return _windowing(Session(duration(gap)), time, by, watermark, late, emit, buckets)
+
+
+def sliding(
+    size: str | timedelta,
+    *,
+    time: str,
+    watermark: Watermark | str | timedelta,
+    by: str | tuple[str, ...] = (),
+    late: Late | None = None,
+    buckets: int = 16,
+) -> Windowing:
+    """A window for each event, of what is within the size before it and of itself, beside its own columns."""
+    return _windowing(Sliding(duration(size)), time, by, watermark, late, "final", buckets)
 
 
 def _windowing(
