@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench verify chaos lock clean
+.PHONY: help setup demo test check bench verify chaos soak lock clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ verify: setup ## Long correctness runs
 
 chaos: setup ## 300 faults on a seeded schedule against a pipeline; make chaos SEED=7 FAULTS=100
 	$(BIN)/python -m tests.chaos --faults $(or $(FAULTS),300) $(if $(SEED),--seed $(SEED))
+
+soak: setup ## State and memory over 20 minutes with a moving key space, drawn into docs/pictures/flat.svg
+	$(BIN)/python -m bench.flat
 
 lock: setup ## Pin every package again, from pyproject.toml
 	printf 'setuptools>=77\n' | $(COMPILE) --upgrade --no-annotate - --output-file requirements/build.txt

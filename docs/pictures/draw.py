@@ -126,9 +126,9 @@ def draw(spark: SparkSession, function: Callable[[DataFrame], DataFrame], steps:
                 told = feed.advance(at(step))
                 latest = max(latest, step)
             timeline.moved(latest)
-            for row in told:
-                if "kind" in row and row.kind is not None:
-                    timeline.result(row)
+            results = [row for row in told if "kind" in row and row.kind is not None]
+            for row in sorted(results, key=lambda row: (row.end, row.start)):
+                timeline.result(row)
     (HERE / f"{function.__name__}.svg").write_text(timeline.svg())
 
 
@@ -167,6 +167,11 @@ def sessions(rows: DataFrame) -> DataFrame:
     return rows.transform(windows.session("8 seconds", **LATE).agg(seen=agg.count()))
 
 
+def sliding(rows: DataFrame) -> DataFrame:
+    """A window of 20 s for each event; a late one corrects those after it"""
+    return rows.transform(windows.sliding("20 seconds", **LATE).agg(seen=agg.count()))
+
+
 def native(rows: DataFrame) -> DataFrame:
     """Native tumbling windows of 20 s: told once, and Spark drops what is late"""
     windowing = windows.tumbling("20 seconds", time="at", by="key", watermark="5 seconds")
@@ -183,7 +188,7 @@ def duplicates(rows: DataFrame) -> DataFrame:
 
 def main() -> None:
     spark = session(name="pictures", partitions=1, shuffle=1)
-    for function in (tumbling, hopping, native):
+    for function in (tumbling, hopping, sliding, native):
         draw(spark, function, STORY)
     draw(spark, sessions, [[3, 8], [20, 24], [38], [14], 45.0, [60], 79.0])
     draw(spark, duplicates, [[3], [10, 25], [36], [30], [70], [2]])

@@ -1,4 +1,4 @@
-"""Page views: the pipeline that the tests of windows run, with a late policy, natively, and in real time."""
+"""Page views: the pipelines that the tests of windows run, as streams, in real time and in replay."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -39,13 +39,25 @@ class Visits(Event, time="end"):
     views: int
 
 
+@dataclass(frozen=True)
+class ViewBefore(Event):
+    """A view, and how many there were of its page in the minute that ends with it."""
+
+    page: str
+    at: datetime
+    kind: str
+    rows: int
+
+
 views = Topic("pages.views", View, key="page", partitions=2)
 minutes = Topic("pages.minutes", PageViews, key="page")
 late_views = Topic("pages.late", View, key="page")
 visits = Topic("pages.visits", Visits, key="page")
 live = Topic("pages.live", Visits, key="page")
+before = Topic("pages.before", ViewBefore, key="page")
+history = Topic("pages.history", PageViews, key="page")
 
-pages = Pipeline("pages")
+pages, archive = Pipeline("pages"), Pipeline("pages-archive")
 
 
 @pages.flow(reads={"views": views}, writes=minutes, outlets=(late_views,))
@@ -67,6 +79,20 @@ def by_visit(views: DataFrame) -> DataFrame:
     """Views of each page that come close to each other."""
     visit = windows.session("15 seconds", time="at", by="page", watermark="10 minutes")
     return views.transform(visit.agg(F.count("*").alias("views")))
+
+
+@pages.flow(reads={"views": views}, writes=before)
+def by_view(views: DataFrame) -> DataFrame:
+    """Each view with those before it."""
+    around = windows.sliding("1 minute", time="at", by="page", watermark="10 minutes", buckets=4)
+    return views.transform(around.agg(longest=agg.max("seconds"))).drop("start", "end", "longest", "seconds")
+
+
+@archive.flow(reads={"views": views}, writes=history, mode="replay", lanes=3)
+def by_hour(views: DataFrame) -> DataFrame:
+    """Views of each page by the hour, from the log."""
+    hours = windows.tumbling("1 hour", time="at", by="page", watermark="20 seconds", buckets=4)
+    return views.transform(hours.agg(longest=agg.max("seconds")))
 
 
 @pages.flow(reads={"views": views}, writes=live, mode="realtime", checkpoint="5 seconds")

@@ -1,5 +1,6 @@
 """Flows over windows, killed with -9 on the way: their last results are those of the log."""
 
+import threading
 import time
 from collections import Counter, defaultdict
 from dataclasses import replace
@@ -10,12 +11,24 @@ from random import Random
 import pytest
 from tests import quick
 from tests.integration import pages as module
-from tests.integration.pages import View, late_views, live, minutes, pages, views, visits
+from tests.integration.pages import (
+    View,
+    archive,
+    before,
+    history,
+    late_views,
+    live,
+    minutes,
+    pages,
+    views,
+    visits,
+)
 from tests.reference import windows as reference
 
 from penstock.log import Broker, Consumer, Producer, apply
-from penstock.pipeline import verify
+from penstock.pipeline import Runner, verify
 from penstock.testing import Driver, wait_until_caught_up
+from penstock.testing.listener import PointListener
 
 START = datetime(2026, 3, 29, tzinfo=UTC)  # the night in which clocks are set forward
 PATIENCE = 150.0
@@ -75,11 +88,13 @@ def test_windows_that_are_killed_give_the_results_of_the_log(settings, log, tmp_
         assert run.stop() == 0
     finally:
         run.kill()
-    account = {each.flow: each for each in verify(pages, place, spark)}["by_minute"]
-    assert account.sound, account
-    assert account.windows.taken == len(log) + 1
-    assert account.windows.waiting == 1  # the last one's window is not over
+    accounts = {each.flow: each for each in verify(pages, place, spark)}
+    for name in ("by_minute", "by_view"):
+        assert accounts[name].sound, accounts[name]
+        assert accounts[name].windows.taken == len(log) + 1
+        assert accounts[name].windows.waiting == 1  # the last one's window is not over
     check_minutes(settings, log)
+    check_before(settings, log)
     check_visits(settings, log)
     check_live(settings, log)
 
@@ -115,6 +130,54 @@ def check_minutes(settings, log):
     assert [id for id, count in ids.items() if count > 1] == []
     told = [(each.page, each.start) for each in results if each.kind == "on time"]
     assert len(told) == len(set(told))
+
+
+def check_before(settings, log):
+    """Each view once, with the rows of its page in the minute before it."""
+    found = read(before, settings)
+    wanted = Counter(
+        (event.id, 1 + sum(0 <= seconds(event.at) - seconds(other.at) < MINUTE for other in log
+                           if other.page == event.page and other is not event))
+        for event in log
+    )  # fmt: skip
+    assert Counter((each.id, each.rows) for each in found) == wanted
+    assert {each.kind for each in found} == {"on time"}
+
+
+class OneLane:
+    """Lets one lane of a sink commit, and holds it and the others there."""
+
+    def __init__(self, sink):
+        self.committed = threading.Event()
+        self._sink, self._sent = sink, 0
+
+    def __call__(self, point, subject):
+        if subject != self._sink:
+            return False
+        if point == "sink.kafka.sent":
+            self._sent += 1
+            return self._sent > 1
+        if point == "sink.kafka.committed":
+            self.committed.set()
+        return point == "sink.kafka.committed"
+
+
+@pytest.mark.timeout(300)
+def test_a_replay_that_is_killed_half_way_is_written_once(settings, log, tmp_path, spark):
+    """It is killed when one of its three lanes is written, and goes on with the others."""
+    place, lane = replace(settings, data=tmp_path, spark=quick.SPARK), OneLane("pages-archive.by_hour")
+    if not read(views, settings):
+        send(settings, log)
+    with PointListener(lane) as points:
+        run = Driver(archive.name, str(Path(module.__file__)), place, environment=points.environment)
+        run.start()
+        assert lane.committed.wait(PATIENCE), run.last_words()
+        run.kill()
+    with Runner(archive, place, spark=spark) as runner:
+        assert runner.wait(PATIENCE)
+    found = Counter((each.page, seconds(each.start), each.rows) for each in read(history, settings))
+    wanted = by_window(read(views, settings), lambda: reference.Fixed(60 * MINUTE, 60 * MINUTE))
+    assert found == Counter((page, start, len(held)) for (page, start), (_, held) in wanted.items())
 
 
 def check_visits(settings, log):

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from tests.reference import windows as reference
 
 from penstock.errors import FlowError
-from penstock.process import windows
+from penstock.process import ranking, windows
 from penstock.process.windows import Late, Watermark, agg
 from penstock.testing import Feed
 
@@ -268,3 +268,21 @@ def test_what_can_not_be_is_refused():
         windows.tumbling("1 minute", **plain).agg()
     with pytest.raises(FlowError, match="rows is a column"):
         windows.tumbling("1 minute", **plain).agg(rows=agg.count())
+
+
+def test_the_greatest_of_all_time_as_a_stream_and_in_replay(spark):
+    """What is told of each place last is the ranking; a batch tells it once."""
+    best = ranking.top(3, "total", by="key", total=agg.sum("amount"), latest=agg.last("number"))
+    given = list(batches(4, keys=8, count=4))
+    with Feed(spark, lambda rows: rows.transform(best), rows=SCHEMA) as feed:
+        for rows in given:
+            feed.send(rows=spark_rows(rows))
+        told = {row.place: (row.key, row.rank, row.total) for row in feed.results}
+        assert feed.send(rows=[]) == []
+    totals = defaultdict(Decimal)
+    for key, _, number in (row for rows in given for row in rows):
+        totals[key] += Decimal(number) / 4
+    wanted = sorted(totals, key=lambda key: totals[key], reverse=True)[:3]
+    assert told == {place: (key, place, totals[key]) for place, key in enumerate(wanted, 1)}
+    table = spark.createDataFrame(spark_rows([row for rows in given for row in rows]), SCHEMA)
+    assert {row.place: (row.key, row.rank, row.total) for row in table.transform(best).collect()} == told

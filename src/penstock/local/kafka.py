@@ -46,7 +46,7 @@ _SETTINGS = {
     "group.share.heartbeat.interval.ms": "500",
     "group.share.session.timeout.ms": "10000",
     "group.share.assignment.interval.ms": "0",
-    "broker.session.timeout.ms": "120000",
+    "broker.session.timeout.ms": "30000",
     "log.cleaner.dedupe.buffer.size": "33554432",
 }
 
@@ -132,7 +132,8 @@ class Kafka:
         write_whole(settings, _lines(_node(ports.any_free()) | alone))
         identity = self.identity[0], str(settings)
         options = _JVM[-1], "-XX:TieredStopAtLevel=1", "-Dpenstock.fencing=INFO", *_logging(log)
-        fencing.declare_dead([program[0], *options, *program[1:], *identity], identity, log)
+        command = [program[0], *options, *program[1:], *identity]
+        fencing.declare_dead(command, identity, self.folder / "data", log)
 
     def _properties(self, port: int, controller_port: int) -> str:
         ours = {"PLAINTEXT": (port, port)}

@@ -15,12 +15,14 @@ from penstock.errors import FlowError, LedgerError
 from penstock.log import Broker
 from penstock.log.ledger import Batch, Offsets
 from penstock.pipeline.checkpoint import Checkpoint
+from penstock.pipeline.clock import Clock
 from penstock.pipeline.job import Job
 from penstock.pipeline.limits import refuse_limits
 from penstock.pipeline.plan import Planner
 from penstock.pipeline.state import refuse_changed_state
 from penstock.points import reach
 from penstock.process.java_client import java_settings
+from penstock.process.windows.watermark import ticking
 from penstock.sinks.sink import Sink
 
 _TICK = 0.1
@@ -47,6 +49,10 @@ class Attempt:
     failure: BaseException | None = None
     _sink: Sink | None = field(default=None, init=False)
     _passed: int = field(default=0, init=False)
+    _clock: Clock = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._clock = Clock(self.planner.spark, self.planner.settings, self.job)
 
     def run(self) -> None:
         """Run until the end; raises what made it fail."""
@@ -76,11 +82,14 @@ class Attempt:
         return self._started(frame.writeStream.foreachBatch(self._take))
 
     def _planned(self, span: tuple[Offsets | None, Offsets | None]) -> DataFrame:
-        frame = self.job.rows(self.planner, span)
+        self._clock.begin_at(span[0])
+        with ticking(self._clock):
+            frame = self.job.rows(self.planner, span)
         if self.job.mode == "realtime":
             refuse_limits(self.job.label, frame)
         if self.job.mode != "replay":
-            refuse_changed_state(self.job, frame, self.checkpoint)
+            reads = [topic.name for topic in self.job.topics] + [self._clock.topic] * self._clock.runs
+            refuse_changed_state(self.job, frame, self.checkpoint, reads)
         return frame
 
     def _started(self, writer: Any) -> StreamingQuery:
@@ -115,11 +124,14 @@ class Attempt:
                 self._reach_commits()
                 if self.stopping.is_set():
                     self._stop(query)
+                elif not self.once:
+                    self._clock.look(query)
         except Exception:
             if not isinstance(self.failure, StoppedError):
                 raise
         finally:
             query.stop()
+            self._clock.close()
             if self._sink is not None:
                 self._sink.close()
 

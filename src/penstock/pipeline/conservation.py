@@ -17,6 +17,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from penstock.process.source import PLACE
 from penstock.process.vectorised import arrow_batches, arrow_schema, unpack
 from penstock.process.windows.kept import KIND, ROWS, START
+from penstock.process.windows.sliding import TOLD
 from penstock.process.windows.stateful import WINDOWS
 
 _TOLD, _STATE = "told", "state"
@@ -53,8 +54,17 @@ def conservation(
     the events in its outlets, and `checkpoint` is where its state is.
     """
     described = results.schema[ROWS].metadata[WINDOWS]
-    by = list(described["by"])
     state = _state(results, checkpoint)
+    told, waiting = (_of_each if described["each"] else _of_windows)(results, written, state)
+    dropped = state.agg(F.sum("dropped")).first() or (0,)
+    sent = outlets.count() if outlets is not None else 0
+    return Conservation(_taken(results, described["each"]), told, waiting, sent, dropped[0] or 0)
+
+
+def _of_windows(results: DataFrame, written: DataFrame, state: DataFrame) -> tuple[int, int]:
+    """Rows in the last result of each window, and rows that are in state, but in none yet."""
+    described = results.schema[ROWS].metadata[WINDOWS]
+    by = list(described["by"])
     places = StructType([*(results.schema[name] for name in by), StructField(START, LongType())])
     schema = StructType([*places, StructField(ROWS, LongType())]).toNullable()
     waiting = state.mapInArrow(_Windows(described["place"], arrow_schema(results, schema)), schema)
@@ -62,15 +72,20 @@ def conservation(
     sides = counted.groupBy(*by, START).pivot("side", [_TOLD, _STATE]).sum(ROWS)
     told = F.coalesce(_TOLD, F.lit(0))
     sums = sides.agg(F.sum(told), F.sum(F.col(_STATE) - told)).first() or (0, 0)
-    dropped = state.agg(F.sum("dropped")).first() or (0,)
-    sent = outlets.count() if outlets is not None else 0
-    return Conservation(_taken(results), sums[0] or 0, sums[1] or 0, sent, dropped[0] or 0)
+    return sums[0] or 0, sums[1] or 0
 
 
-def _taken(results: DataFrame) -> int:
+def _of_each(results: DataFrame, written: DataFrame, state: DataFrame) -> tuple[int, int]:  # noqa: ARG001
+    """Events that were told, each once on time, and those that wait for it."""
+    waiting = state.mapInArrow(_waiting_events, "events long").agg(F.sum("events")).first() or (0,)
+    return written.where(F.col(KIND) == "on time").count(), waiting[0] or 0
+
+
+def _taken(results: DataFrame, each: bool) -> int:
     """In a batch query nothing is late: what has an outlet there has no time."""
     aside = F.count_if(F.col("outlet").isNotNull()) if "outlet" in results.columns else F.lit(0)
-    found = results.agg(F.coalesce(F.sum(ROWS), F.lit(0)) + aside).first()
+    told = F.count(ROWS) if each else F.coalesce(F.sum(ROWS), F.lit(0))
+    found = results.agg(told + aside).first()
     return int(found[0]) if found else 0
 
 
@@ -86,6 +101,13 @@ def _last(written: DataFrame, by: list[str]) -> DataFrame:
     return found.where("last.kind != 'withdrawn'").select(
         *by, START, F.lit(_TOLD).alias("side"), f"last.{ROWS}"
     )
+
+
+def _waiting_events(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        frames = [unpack(kept) for kept in batch.column("kept").to_pylist()]
+        counts = [frame.filter(~pl.col(TOLD)).height for frame in frames]
+        yield pa.record_batch([pa.array(counts, pa.int64())], names=["events"])
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """What a changed flow can keep of its state, told before it starts."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,11 +36,11 @@ class Finding:
         return f"{self.subject}: {'kept' if self.kept else 'lost'}, {self.reason}"
 
 
-def describe_state(job: Job, frame: DataFrame) -> dict[str, Any]:
+def describe_state(job: Job, frame: DataFrame, reads: Sequence[str]) -> dict[str, Any]:
     """Say what a flow reads and what state it keeps, to be compared when it is started the next time."""
     return {
         "version": job.version,
-        "reads": sorted(topic.name for topic in job.topics),
+        "reads": sorted(reads),
         "state": [_operator(node) for node in logical_plan(frame).walk() if _is_stateful(node)],
     }
 
@@ -59,9 +59,9 @@ def compare_state(before: dict[str, Any], after: dict[str, Any]) -> Iterator[Fin
         yield _step(place + 1, old, new)
 
 
-def refuse_changed_state(job: Job, frame: DataFrame, checkpoint: Checkpoint) -> None:
+def refuse_changed_state(job: Job, frame: DataFrame, checkpoint: Checkpoint, reads: Sequence[str]) -> None:
     """Refuse a flow that can't go on with its state; write down what it is, for the next time."""
-    after = describe_state(job, frame)
+    after = describe_state(job, frame, reads)
     written = checkpoint.read(_FILE)
     if written is not None and checkpoint.id is not None:
         lost = [each for each in compare_state(json.loads(written), after) if not each.kept]

@@ -50,6 +50,11 @@ class Aggregate(ABC):
         """The value that the kept one stands for."""
         return pl.col(name)
 
+    @property
+    def told(self) -> str:
+        """What it is, in words: state of one is no use to another."""
+        return f"{type(self).__name__} {self.column}"
+
     def input(self, input: DataType) -> Column:  # noqa: ARG002
         """What is taken in of the column, as Spark computes it."""
         return F.lit(1) if self.column is None else F.col(self.column)

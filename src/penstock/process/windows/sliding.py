@@ -13,7 +13,7 @@ from penstock.process.windows.kept import END, EVENT, KIND, ROWS, START, Kept, T
 from penstock.process.windows.order import US
 from penstock.process.windows.shape import MICROSECOND, Sliding
 
-_TOLD, _NEW = "_told", "_new"
+TOLD, _NEW = "_told", "_new"
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,12 @@ class Slides(Kept):
 
     def take(self, kept: pl.DataFrame | None, rows: pl.DataFrame, last: int, now: int) -> Taken:  # noqa: ARG002
         counts = pl.col(US) + self.within > now
-        new = rows.filter(counts).with_columns(flag(_TOLD, False), flag(_NEW, True))
+        new = rows.filter(counts).with_columns(flag(TOLD, False), flag(_NEW, True))
         old = new.clear() if kept is None else kept.with_columns(flag(_NEW, False))
         events = self._touched(pl.concat([old, new.select(old.columns)]))
-        due = (pl.col(US) <= now) & (~pl.col(_TOLD) | (pl.col(_NEW) & counts))
+        due = (pl.col(US) <= now) & (~pl.col(TOLD) | (pl.col(_NEW) & counts))
         results = self._results(events, events.filter(due))
-        told = events.drop(_NEW).with_columns(pl.col(_TOLD) | (pl.col(US) <= now))
+        told = events.drop(_NEW).with_columns(pl.col(TOLD) | (pl.col(US) <= now))
         stays = self._without_old_events(told.filter(self._needed_until() > now), now)
         return Taken(stays, results, rows.filter(~counts), self._alarm(stays))
 
@@ -66,18 +66,18 @@ class Slides(Kept):
         )
         parts = [aggregate.start(name).alias(name) for name, aggregate in self.aggregates.items()]
         folded = windows.agg(pl.len().cast(pl.Int64).alias(ROWS), *parts).unique(place)
-        kind = pl.when(pl.col(_TOLD)).then(pl.lit("corrected")).otherwise(pl.lit("on time"))
+        kind = pl.when(pl.col(TOLD)).then(pl.lit("corrected")).otherwise(pl.lit("on time"))
         start = (pl.col(US) - self._size).alias(START)
         mine = due.select(*place, start, pl.col(US).alias(END), kind.alias(KIND), *_event(due))
         return mine.join(folded, on=place, how="left", nulls_equal=True)
 
     def _without_old_events(self, events: pl.DataFrame, now: int) -> pl.DataFrame:
         """What is only needed for the windows of others does without its columns."""
-        final = pl.col(_TOLD) & (pl.col(US) + self.within <= now)
+        final = pl.col(TOLD) & (pl.col(US) + self.within <= now)
         return events.with_columns(pl.when(~final).then(pl.col(name)).alias(name) for name in _event(events))
 
     def _alarm(self, events: pl.DataFrame) -> int | None:
-        next_look = pl.when(pl.col(_TOLD)).then(self._needed_until()).otherwise(pl.col(US))
+        next_look = pl.when(pl.col(TOLD)).then(self._needed_until()).otherwise(pl.col(US))
         found = events.select(next_look.min()).item()
         return None if found is None else int(found)
 

@@ -74,14 +74,14 @@ def windowed(
 
     A sliding window's result has the columns of its event, and so has what came too late.
     """
-    types = {name: _input_type(timed, aggregate) for name, aggregate in aggregates.items()}
+    types = {name: input_type(timed, aggregate) for name, aggregate in aggregates.items()}
     event = [name for name in timed.columns if name != TIME]
     inputs = [each.input(types[name]).alias(name) for name, each in aggregates.items()]
     aside = [F.struct(*event).alias(EVENT)] if late.outlet or isinstance(shape, Sliding) else []
     columns = timed.select(*by, *order_of(timed), *inputs, *aside)
     results = [StructField(name, each.type(types[name])) for name, each in aggregates.items()]
     kept = _kept(shape, by, aggregates, late)
-    kinds = ", ".join(f"{name} {type(each).__name__} {each.column}" for name, each in aggregates.items())
+    kinds = ", ".join(f"{name} {each.told}" for name, each in aggregates.items())
     found = vectorised(
         columns, by, WindowStep(kept, late.outlet), _schema(columns, by, results, late),
         buckets=buckets, state=f"{shape} with {kinds}",
@@ -100,12 +100,14 @@ def _kept(shape: Shape, by: tuple[str, ...], aggregates: Mapping[str, Aggregate]
 
 def _described(kept: Kept) -> Column:
     """The count of rows, which also tells what the results are windows of."""
-    overlap = isinstance(kept, Slides) or (isinstance(kept, Panes) and kept.shape.every < kept.shape.size)
-    about = {"by": list(kept.by), "place": kept.place, "overlap": overlap}
+    overlap = isinstance(kept, Panes) and kept.shape.every < kept.shape.size
+    each = isinstance(kept, Slides)
+    about = {"by": list(kept.by), "place": kept.place, "overlap": overlap, "each": each}
     return F.col(ROWS).alias(ROWS, metadata={WINDOWS: about})
 
 
-def _input_type(rows: DataFrame, aggregate: Aggregate) -> DataType:
+def input_type(rows: DataFrame, aggregate: Aggregate) -> DataType:
+    """The type of the column that an aggregate looks at."""
     return NullType() if aggregate.column is None else rows.select(aggregate.column).schema[0].dataType
 
 

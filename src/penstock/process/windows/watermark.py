@@ -1,6 +1,6 @@
 """The watermark: how long to wait for events that are on their way."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -15,12 +15,16 @@ from penstock.errors import FlowError
 from penstock.process.windows.order import TIME
 
 _TICK = "_tick"
-_clock: ContextVar[DataFrame | None] = ContextVar("clock", default=None)
+Clock = Callable[["Watermark"], DataFrame | None]
+_clock: ContextVar[Clock | None] = ContextVar("clock", default=None)
 
 
 @contextmanager
-def ticking(clock: DataFrame) -> Iterator[None]:
-    """While plans are made here, let a stream of times (in its column `time`) move their watermarks, too."""
+def ticking(clock: Clock) -> Iterator[None]:
+    """While plans are made here, let streams of times (in their column `time`) move watermarks, too.
+
+    The clock is asked for the stream that is to move a watermark, and may have none for it.
+    """
     before = _clock.set(clock)
     try:
         yield
@@ -33,37 +37,45 @@ class Watermark:
     """How far the end of what has been seen is behind the latest event.
 
     >>> Watermark("30 seconds")
-    Watermark(delay='30 seconds', future=None, sources=None, arrived='_source.written')
+    Watermark(delay='30 seconds', idle=None, future=None, sources=None, arrived='_source.written')
 
     By itself it is a guess: `delay` behind the latest event of all. With `sources`, as in
     `sources=("partition", [0, 1, 2, 3])`, it is `delay` behind the source that is furthest back, and stands
     still until every one of them has been heard of; Spark then reads the stream once for each. Events dated
     more than `future` after the time at which they were written to the log (`arrived`) do not move it.
+
+    It stands still while nothing comes. With `idle`, a running flow that has heard nothing for so long lets
+    it follow the clock, as far behind: the last windows of a quiet stream close, and what is older is late.
     """
 
     delay: str | timedelta
+    idle: str | timedelta | None = None
     future: str | timedelta | None = None
     sources: tuple[str, Sequence[Any]] | None = None
     arrived: str = "_source.written"
 
     def __post_init__(self) -> None:
-        duration(self.delay)
-        if self.future is not None:
-            duration(self.future)
+        for length in (self.delay, self.idle, self.future):
+            if length is not None:
+                duration(length)
         if self.sources is not None and not self.sources[1]:
             raise FlowError("a watermark over sources has none", hint='write sources=("sensor", ["a", "b"])')
 
     def marked(self, rows: DataFrame, time: Column) -> DataFrame:
         """Return rows with their event time as a column that Spark makes the watermark of."""
         timed = rows.withColumn(TIME, F.when(~self._ahead(time), time))
-        clock = _clock.get()
-        if clock is None:
+        times = self._times(rows)
+        if times is None:
             return self._watched(timed, F.lit(False))
         late = F.timestamp_micros(F.unix_micros("time") + duration(self.delay) // timedelta(microseconds=1))
-        ticks = clock.select(late.alias(TIME), F.lit(True).alias(_TICK))
+        ticks = times.select(late.alias(TIME), F.lit(True).alias(_TICK))
         watched = self._watched(timed.unionByName(ticks, allowMissingColumns=True), F.col(_TICK))
         # The time is asked for so that Spark does not take the ticks out before the watermark has seen them.
         return watched.where(F.col(TIME).isNull() | F.col(_TICK).isNull()).drop(_TICK)
+
+    def _times(self, rows: DataFrame) -> DataFrame | None:
+        clock = _clock.get()
+        return clock(self) if clock is not None and rows.isStreaming else None
 
     def _watched(self, timed: DataFrame, tick: Column) -> DataFrame:
         """Spark has one watermark for each branch of a union, and takes the least."""

@@ -1,0 +1,84 @@
+"""A stream that has become quiet: its last windows close by the clock."""
+
+import time
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from penstock.errors import FlowError
+from penstock.events import Event
+from penstock.log import Broker, Consumer, Producer, Topic, apply
+from penstock.pipeline import Pipeline, Runner
+from penstock.process import windows
+from penstock.process.windows import Watermark, agg
+
+
+@dataclass(frozen=True)
+class Beat(Event):
+    heart: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Pulse(Event, time="end"):
+    heart: str
+    start: datetime
+    end: datetime
+    kind: str
+    rows: int
+
+
+beats = Topic("quiet.beats", Beat, key="heart", partitions=2)
+native = Topic("quiet.native", Pulse, key="heart")
+stateful = Topic("quiet.stateful", Pulse, key="heart")
+
+
+def pulses(idle: str | None) -> Pipeline:
+    """Beats in every ten seconds, natively and with a late policy."""
+    pipeline = Pipeline("quiet")
+    tens = windows.tumbling(
+        "10 seconds", time="at", by="heart", watermark=Watermark("10 minutes", idle=idle), buckets=2
+    )
+
+    @pipeline.flow(reads={"beats": beats}, writes=native, output="append")
+    def natively(beats: DataFrame) -> DataFrame:
+        return beats.transform(tens.agg(F.count("*").alias("rows")))
+
+    @pipeline.flow(reads={"beats": beats}, writes=stateful)
+    def with_state(beats: DataFrame) -> DataFrame:
+        return beats.transform(tens.agg(latest=agg.max("at"))).drop("latest")
+
+    return pipeline
+
+
+@pytest.mark.timeout(200)
+def test_the_windows_of_a_quiet_stream_close(settings, spark, tmp_path):
+    place = replace(settings, data=tmp_path)
+    apply([beats], Broker(settings))
+    now = datetime.now(UTC)
+    sent = [Beat("a", now - timedelta(minutes=1)), Beat("a", now), Beat("b", now)]
+    with Producer(settings) as producer:
+        producer.send_all(beats, sent)
+    with Runner(pulses("2 seconds"), place, spark=spark) as runner:
+        for topic in (native, stateful):
+            found = told(topic, settings, runner, len(sent))
+            assert {(each.kind, each.rows) for each in found} == {("on time", 1)}
+    with (
+        Runner(pulses(None), place, spark=spark) as runner,
+        pytest.raises(FlowError, match=r"_penstock_clock.*: lost"),
+    ):
+        runner.wait(60)
+
+
+def told(topic, settings, runner, rows):
+    """Results of a topic, once they tell of so many rows."""
+    found, deadline = [], time.monotonic() + 90
+    with Consumer(topic, settings, group="quiet") as consumer:
+        while sum(each.rows for each in found) < rows:
+            assert time.monotonic() < deadline, found
+            assert not runner.wait(0), found
+            found += [record.event for record in consumer.records(idle="500 ms")]
+    return found
