@@ -122,6 +122,37 @@ def test_sliding_windows_are_those_of_the_reference(size, within):
         assert run(engine, batches) == expected(lambda: reference.Sliding(size, within), batches), seed
 
 
+ENGINES = {
+    "fixed": (
+        lambda a, b, w: Panes(("key",), AGGREGATES, w, Fixed(micros(max(a, b)), micros(min(a, b)))),
+        lambda a, b, w: reference.Fixed(max(a, b), min(a, b), w),
+    ),
+    "session": (
+        lambda a, _, w: Sessions(("key",), AGGREGATES, w, Session(micros(a))),
+        lambda a, _, w: reference.Sessions(a, w),
+    ),
+    "sliding": (
+        lambda a, _, w: Slides(("key",), AGGREGATES, w, Sliding(micros(a))),
+        lambda a, _, w: reference.Sliding(a, w),
+    ),
+}
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("shape", ENGINES)
+def test_windows_of_any_size_are_those_of_the_reference(shape):
+    """In `make verify`: 150 windows of random sizes and lateness, over 40 keys and 60 steps each."""
+    make, plain = ENGINES[shape]
+    for seed in range(150):
+        random = Random(seed)
+        sizes = random.choice((1, 3, 10, 45, 300)), random.choice((1, 4, 10, 31))
+        within = random.choice((0, 1, 9, 70))
+        batches = list(steps(seed, count=60))
+        wanted = expected(lambda sizes=sizes, within=within: plain(*sizes, within), batches)
+        assert run(make(*sizes, within), batches) == wanted, (seed, sizes, within)
+
+
 def test_sliding_windows_without_a_key_are_those_of_one_key():
     batches = [([("only", time, number) for _, time, number in rows], now) for rows, now in steps(5)]
     keyed = run(Slides(("key",), AGGREGATES, 7, Sliding(micros(20))), batches)
