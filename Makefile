@@ -16,7 +16,7 @@ demo: setup ## The whole platform at work, in a minute
 	@$(BIN)/penstock demo
 
 test: check ## Checks and all tests but the long ones
-	$(BIN)/pytest -m "not long" --ignore tests/docs
+	$(BIN)/pytest -m "not long" --ignore tests/docs -n 2 --dist loadfile --no-loadscope-reorder
 
 check: setup ## Lint, format, types, layers, examples in code and docs
 	$(BIN)/ruff check .

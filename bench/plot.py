@@ -1,6 +1,7 @@
 """Lines over time, drawn as SVG."""
 
 import html
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -37,7 +38,7 @@ class Plot:
 
     def _drawn(self) -> list[str]:
         points = [point for each in self.series.values() for point in each]
-        most = max(x for x, _ in points), 1.1 * max(y for _, y in points) or 1
+        most = _rounded_up(max(x for x, _ in points)), _rounded_up(max(y for _, y in points))
         drawn = [_text(12, 22, self.title, 'font-weight="600"'), *self._grid(*most)]
         for number, (name, each) in enumerate(self.series.items()):
             colour = _COLOURS[number % len(_COLOURS)]
@@ -50,9 +51,15 @@ class Plot:
         for part in (0, 0.25, 0.5, 0.75, 1):
             y, x = _y(part), _LEFT + _WIDTH * part
             yield f'<line x1="{_LEFT}" x2="{_LEFT + _WIDTH}" y1="{y}" y2="{y}" stroke="#ececec"/>'
-            yield _text(_LEFT - 6, y + 4, f"{most_y * part:.3g}", 'text-anchor="end" fill="#777"')
-            yield _text(x, _y(0) + 18, f"{most_x * part:.0f}", 'text-anchor="middle" fill="#777"')
+            yield _text(_LEFT - 6, y + 4, f"{most_y * part:,.4g}", 'text-anchor="end" fill="#777"')
+            yield _text(x, _y(0) + 18, f"{most_x * part:,.4g}", 'text-anchor="middle" fill="#777"')
         yield _text(_LEFT + _WIDTH, _y(0) + 34, self.unit, 'text-anchor="end" fill="#777"')
+
+
+def _rounded_up(value: float) -> float:
+    """The next value that makes a readable axis."""
+    unit = 10 ** math.floor(math.log10(value)) if value > 0 else 1
+    return next(unit * digit for digit in (1, 1.2, 1.6, 2, 2.4, 3, 4, 6, 8, 10) if unit * digit >= value)
 
 
 def _y(share: float) -> float:

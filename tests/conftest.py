@@ -1,4 +1,4 @@
-"""One broker and one database for all tests that need them."""
+"""One broker, one database and one Spark session for all tests of a process that need them."""
 
 import pytest
 
@@ -6,6 +6,23 @@ from penstock.events import new_id
 from penstock.local import running
 from penstock.process import session
 from tests import quick
+
+LONGEST = (
+    "test_chaos.py",
+    "test_window_flows.py",
+    "test_planted_bugs.py",
+    "test_flows.py",
+    "test_modes.py",
+    "test_windows.py",
+    "test_sink_postgres.py",
+    "test_local_platform.py",
+)
+
+
+def pytest_collection_modifyitems(items):
+    """Files that take a minute or more come first: neither process is left alone with one at the end."""
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.name, len(places)))
 
 
 @pytest.fixture(scope="session")

@@ -52,7 +52,8 @@ class Timeline:
 
     def result(self, row: Row) -> None:
         start, end = (seconds(row[name]) for name in ("start", "end"))
-        self.lines.append(("bar", f"{row.kind}: {row.rows}", start, end, COLOURS[row.kind]))
+        told = f"{row.rank}. {row.key}: {row.views}" if "rank" in row else f"{row.kind}: {row.rows}"
+        self.lines.append(("bar", told, start, end, COLOURS[row.kind]))
 
     def moved(self, time: float) -> None:
         self.watermark.append((len(self.lines), time))
@@ -127,7 +128,7 @@ def draw(spark: SparkSession, function: Callable[[DataFrame], DataFrame], steps:
                 latest = max(latest, step)
             timeline.moved(latest)
             results = [row for row in told if "kind" in row and row.kind is not None]
-            for row in sorted(results, key=lambda row: (row.end, row.start)):
+            for row in sorted(results, key=lambda row: (row.end, row.start, row.asDict().get("rank", 0))):
                 timeline.result(row)
     (HERE / f"{function.__name__}.svg").write_text(timeline.svg())
 
@@ -178,6 +179,13 @@ def native(rows: DataFrame) -> DataFrame:
     return rows.transform(windowing.agg(F.count("*").alias("rows")))
 
 
+def top(rows: DataFrame) -> DataFrame:
+    """The two greatest of three keys, which take turns, in each window of 20 s"""
+    keyed = rows.withColumn("key", F.concat(F.lit("key "), F.col("n") % 3))
+    minutes = windows.tumbling("20 seconds", time="at", by="key", watermark="5 seconds")
+    return keyed.transform(minutes.top(2, "views", F.count("*").alias("views")))
+
+
 def duplicates(rows: DataFrame) -> DataFrame:
     """Duplicates, less than 30 s away from an event that passed, are left out"""
     late = Late.send("late")
@@ -190,6 +198,7 @@ def main() -> None:
     spark = session(name="pictures", partitions=1, shuffle=1)
     for function in (tumbling, hopping, sliding, native):
         draw(spark, function, STORY)
+    draw(spark, top, [[3, 8, 12, 15], [21, 33, 28, 30, 31], 60.0, [62]])
     draw(spark, sessions, [[3, 8], [20, 24], [38], [14], 45.0, [60], 79.0])
     draw(spark, duplicates, [[3], [10, 25], [36], [30], [70], [2]])
     spark.stop()

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from penstock.cli import output
 from penstock.cli.main import run
 
 SHOP = """
@@ -43,16 +44,16 @@ def penstock(settings, tmp_path, monkeypatch, capsys):
     """The command line, run in this process: its words, its output and its exit code are the real ones."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PENSTOCK_KAFKA_BOOTSTRAP_SERVERS", settings.kafka["bootstrap.servers"])
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(output.console, "width", 200)
     monkeypatch.setattr(sys, "stdin", io.StringIO())
 
     def invoke(*words, code=0):
         monkeypatch.setattr(sys, "argv", ["penstock", *words])
         with pytest.raises(SystemExit) as ended:
             run()
-        output = capsys.readouterr()
-        assert ended.value.code == code, output.err
-        return output.out + output.err
+        said = capsys.readouterr()
+        assert ended.value.code == code, said.err
+        return said.out + said.err
 
     return invoke
 

@@ -93,6 +93,7 @@ def test_windows_that_are_killed_give_the_results_of_the_log(settings, log, tmp_
         assert accounts[name].sound, accounts[name]
         assert accounts[name].windows.taken == len(log) + 1
         assert accounts[name].windows.waiting == 1  # the last one's window is not over
+    assert accounts["by_visit"].sound, accounts["by_visit"]
     check_minutes(settings, log)
     check_before(settings, log)
     check_visits(settings, log)

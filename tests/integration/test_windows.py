@@ -14,7 +14,7 @@ from penstock.process import ranking, windows
 from penstock.process.windows import Late, Watermark, agg
 from penstock.testing import Feed
 
-START = datetime(2026, 1, 1, tzinfo=UTC)
+START = datetime(2026, 2, 28, 23, 59, tzinfo=UTC)  # across midnight and the end of a month
 SECOND = 1_000_000
 SCHEMA = "key string, at timestamp, number long, amount decimal(12,2)"
 DELAY = 5

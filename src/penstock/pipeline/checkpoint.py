@@ -1,6 +1,7 @@
 """Spark's checkpoint of a flow: which stretch of the log each batch holds, and what was committed."""
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -50,6 +51,12 @@ class Checkpoint:
         """Where reading stands: the end of the last finished batch."""
         number = self.last_committed()
         return {} if number is None else self._offsets(number) or {}
+
+    def watermark(self) -> datetime:
+        """The watermark that the last finished batch met; 1970 if there was none."""
+        text = self.read(f"offsets/{self.last_committed()}")
+        reached = 0 if text is None else json.loads(text.splitlines()[1])["batchWatermarkMs"]
+        return datetime.fromtimestamp(reached / 1000, UTC)
 
     def refuse_misfit(self, entries: tuple[Entry, ...]) -> None:
         """Refuse a ledger that tells of batches which this checkpoint does not have, or the other way."""

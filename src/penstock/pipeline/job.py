@@ -54,10 +54,7 @@ def flow_job(pipeline: Pipeline, flow: Flow) -> Job:
     label = f"{pipeline.name}.{flow.name}"
 
     def rows(planner: Planner, span: Span) -> DataFrame:
-        results = planner.results(flow, start=span[0], end=span[1])
-        if isinstance(flow.writes, PostgresTable):
-            return with_id(results, label)
-        return planner.messages(flow, label, results)
+        return as_written(planner, flow, label, planner.results(flow, start=span[0], end=span[1]))
 
     def sink(settings: Settings, frame: DataFrame, lanes: int) -> Sink:
         lanes = flow.lanes or lanes
@@ -72,6 +69,13 @@ def flow_job(pipeline: Pipeline, flow: Flow) -> Job:
         label, flow.name, flow.mode, flow.promise, flow.pause, flow.output,
         tuple(flow.reads.values()), rows, sink, flow.version, least or flow.mode == "realtime",
     )  # fmt: skip
+
+
+def as_written(planner: Planner, flow: Flow, label: str, results: DataFrame) -> DataFrame:
+    """Return a flow's results as its sink takes them in."""
+    if isinstance(flow.writes, PostgresTable):
+        return with_id(results, label)
+    return planner.messages(flow, label, results)
 
 
 def dead_letter_job(pipeline: Pipeline, mode: Mode) -> Job:

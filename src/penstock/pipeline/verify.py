@@ -14,11 +14,13 @@ from penstock.log.topic import DEAD_LETTERS
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.conservation import Conservation, conservation, windows_of
 from penstock.pipeline.flow import Flow
-from penstock.pipeline.job import Job, dead_letter_job, flow_job
+from penstock.pipeline.job import Job, as_written, dead_letter_job, flow_job
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Planner
 from penstock.process.source import kafka_rows, typed
 from penstock.process.target import MADE_BY
+from penstock.process.windows.kept import END
+from penstock.process.windows.native import FINAL
 from penstock.registry import Registry
 from penstock.settings import Settings
 from penstock.sinks.compared import Compared
@@ -78,18 +80,25 @@ def _flow_account(pipeline: Pipeline, flow: Flow, planner: Planner) -> Account:
     job = flow_job(pipeline, flow.in_mode("replay"))
     position, now = _position(planner, pipeline, job), _ends(planner, job.topics)
     read = _count(planner, job.topics, position)
+    results = planner.results(flow.in_mode("replay"), end=position)
+    if not isinstance(flow.writes, PostgresTable) and windows_of(results) is not None:
+        return _windows_account(pipeline, flow, planner, results, read)
+    due = as_written(planner, flow, job.label, _due(results, _checkpoint(planner, pipeline, flow.name)))
     if isinstance(flow.writes, PostgresTable):
-        due = job.rows(planner, (None, position))
         compared = compare_table(flow.writes, due, planner.settings, job.label)
         return Account(flow.name, read, **compared._asdict())
-    results = planner.results(flow.in_mode("replay"), end=position)
-    if windows_of(results) is not None:
-        return _windows_account(pipeline, flow, planner, results, read)
     names = [flow.writes.name, *(topic.name for topic in flow.outlets)]
     found = _written(planner, names, job.label)
-    compared = _compare(job.rows(planner, (None, position)), job.rows(planner, (None, now)), found)
+    compared = _compare(due, job.rows(planner, (None, now)), found)
     once = flow.promise in ("exactly-once", "at-most-once")
     return Account(flow.name, read, repeats_allowed=not once, **compared._asdict())
+
+
+def _due(results: DataFrame, checkpoint: Checkpoint) -> DataFrame:
+    """Leave out windows that are not over: Spark tells them when the watermark has passed their end."""
+    if END not in results.columns or not results.schema[END].metadata.get(FINAL):
+        return results
+    return results.where(F.col(END) <= F.lit(checkpoint.watermark()))
 
 
 def _windows_account(
@@ -99,8 +108,7 @@ def _windows_account(
     label = f"{pipeline.name}.{flow.name}"
     written = typed(_written(planner, [flow.writes.name], label), flow.writes, planner.known(flow.writes))
     outlets = _written(planner, [topic.name for topic in flow.outlets], label) if flow.outlets else None
-    path = f"{planner.settings.flows}/{pipeline.name}/{flow.name}/checkpoint"
-    rows = conservation(results, written, outlets, path)
+    rows = conservation(results, written, outlets, _checkpoint(planner, pipeline, flow.name).path)
     there = rows.told + rows.waiting + rows.sent + rows.dropped
     lost, extra = max(0, rows.taken - there), max(0, there - rows.taken)
     return Account(flow.name, read, rows.taken, there, lost, 0, extra, windows=rows)
@@ -172,12 +180,15 @@ def _count(planner: Planner, topics: Iterable[Topic[Any]], end: Offsets) -> int:
 
 def _position(planner: Planner, pipeline: Pipeline, job: Job) -> Offsets:
     """Where a flow stands, after its last finished batch; a topic it has not read yet counts as empty."""
-    path = f"{planner.settings.flows}/{pipeline.name}/{job.name}/checkpoint"
-    found = Checkpoint(planner.spark, path).position()
+    found = _checkpoint(planner, pipeline, job.name).position()
     return {
         name: {number: found.get(name, {}).get(number, first) for number, first in firsts.items()}
         for name, firsts in _firsts(planner, job.topics).items()
     }
+
+
+def _checkpoint(planner: Planner, pipeline: Pipeline, flow: str) -> Checkpoint:
+    return Checkpoint(planner.spark, f"{planner.settings.flows}/{pipeline.name}/{flow}/checkpoint")
 
 
 def _firsts(planner: Planner, topics: Iterable[Topic[Any]]) -> dict[str, dict[int, int]]:

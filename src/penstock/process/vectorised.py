@@ -5,7 +5,7 @@ and nothing is paid for each row or key.
 """
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -33,6 +33,9 @@ class Stepped:
     dropped: int = 0
 
 
+Fold = Callable[[pl.DataFrame], pl.DataFrame]
+
+
 class Step(Protocol):
     """What happens to a bucket when rows come or its alarm goes off; times are in microseconds."""
 
@@ -40,17 +43,27 @@ class Step(Protocol):
 
 
 def vectorised(
-    rows: DataFrame, by: Sequence[str], step: Step, schema: StructType, *, buckets: int, state: str
+    rows: DataFrame,
+    by: Sequence[str],
+    step: Step,
+    schema: StructType,
+    *,
+    buckets: int,
+    state: str,
+    fold: Fold | None = None,
 ) -> DataFrame:
     """Run a step over the buckets of rows; the event time is to be out of the rows, or late ones never come.
 
-    `state` describes what the step keeps: a flow whose checkpoint holds something else is refused. In a batch
-    query all rows are taken in at once, and then time ends.
+    `state` describes what the step keeps: a flow whose checkpoint holds something else is refused. `fold` is
+    done to rows before they are shuffled, bucket by bucket: the step gets what it returns. In a batch query
+    all rows are taken in at once, and then time ends.
     """
     bucket = F.pmod(F.xxhash64(*by), F.lit(buckets)) if by else F.lit(0)
-    packed = rows.withColumn(_BUCKET, bucket.cast("int")).mapInArrow(_packed, f"{_BUCKET} int, rows binary")
+    placed = rows.withColumn(_BUCKET, bucket.cast("int"))
+    packed = placed.mapInArrow(_Packed(fold), f"{_BUCKET} int, rows binary")
     schema = schema.toNullable()
     empty = pl.DataFrame(arrow_schema(rows, rows.schema).empty_table())
+    empty = empty if fold is None else fold(empty)
     # Spark shows of the step only what it puts out: its name has to tell the state.
     told = StructType([StructField(f"{state}, in {buckets} buckets by {', '.join(by)}", BinaryType())])
     steps = Steps(step, empty, told.names[0])
@@ -121,12 +134,19 @@ class _Unpacked:
                 yield from arrow_batches(unpack(packed), self.schema)
 
 
-def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for rows in _gathered(batches):
-        parts = rows.partition_by(_BUCKET, as_dict=True, include_key=False)
-        buckets = pa.array([bucket for (bucket,) in parts], pa.int32())
-        packed = pa.array(map(pack, parts.values()), pa.binary())
-        yield pa.record_batch([buckets, packed], names=[_BUCKET, "rows"])
+@dataclass(frozen=True)
+class _Packed:
+    """Rows as packed frames of buckets, folded if they are to be."""
+
+    fold: Fold | None
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for rows in _gathered(batches):
+            found = rows.partition_by(_BUCKET, as_dict=True, include_key=False)
+            parts = found.values() if self.fold is None else map(self.fold, found.values())
+            buckets = pa.array([bucket for (bucket,) in found], pa.int32())
+            packed = pa.array(map(pack, parts), pa.binary())
+            yield pa.record_batch([buckets, packed], names=[_BUCKET, "rows"])
 
 
 def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pl.DataFrame]:

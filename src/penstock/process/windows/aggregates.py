@@ -32,6 +32,7 @@ class Aggregate(ABC):
     """One aggregate over the rows of a window; `column` is what it looks at, if it looks at one."""
 
     wide: ClassVar[bool] = False  # whether whole numbers are taken in as 128 bits
+    ordered: ClassVar[bool] = False  # whether it looks at the order of events
     column: str | None = None
 
     @abstractmethod
@@ -189,6 +190,8 @@ class AboutDistinct(Aggregate):
 class First(Aggregate):
     """The value of the earliest event; of equal times the first in the log."""
 
+    ordered = True
+
     def type(self, input: DataType) -> DataType:
         return input
 
@@ -214,6 +217,8 @@ class Last(First):
 
 class Collect(Aggregate):
     """All values in the order of their times; of equal times in the log's."""
+
+    ordered = True
 
     def type(self, input: DataType) -> DataType:
         return ArrayType(input)

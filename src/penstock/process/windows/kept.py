@@ -10,6 +10,7 @@ import polars as pl
 from penstock.process.windows.aggregates import Aggregate
 
 START, END, KIND, ROWS = "start", "end", "kind", "rows"
+ON_TIME = "on time"
 EVENT = "_event"  # a whole event, where it is to be told itself
 
 

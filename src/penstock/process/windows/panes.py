@@ -4,7 +4,7 @@ Rows are kept as panes, the stretches of which every window is made up: an event
 many windows overlap there, and a window is put together when it fires.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -23,14 +23,26 @@ class Panes(Kept):
     shape: Fixed
 
     def take(self, kept: pl.DataFrame | None, rows: pl.DataFrame, last: int, now: int) -> Taken:
-        rows = rows.with_columns((pl.col(US) // self._pane * self._pane).alias(_PANE))
+        rows = self._paned(rows)
+        late = rows.filter(self._closes() <= now).drop(_PANE)
+        return replace(self.take_folded(kept, self.started(rows, _PANE), last, now), late=late)
+
+    def folded(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Fold rows of a pane, which share their fate: late or not."""
+        return self.started(self._paned(rows), _PANE)
+
+    def take_folded(self, kept: pl.DataFrame | None, folded: pl.DataFrame, last: int, now: int) -> Taken:
+        """Take in rows that were folded before; late ones stay so."""
         open_still = self._closes() > now
-        new = self.started(rows.filter(open_still), _PANE)
+        new, late = folded.filter(open_still), folded.filter(~open_still)
         old = new.clear() if kept is None else kept
         panes = self.merged(pl.concat([old, new]), _PANE)
         fired = self._fired(old, new, panes, last, now)
         panes = panes.filter(open_still)
-        return Taken(panes, fired, rows.filter(~open_still).drop(_PANE), self._alarm(panes, now))
+        return Taken(panes, fired, late, self._alarm(panes, now))
+
+    def _paned(self, rows: pl.DataFrame) -> pl.DataFrame:
+        return rows.with_columns((pl.col(US) // self._pane * self._pane).alias(_PANE))
 
     @property
     def _pane(self) -> int:

@@ -11,7 +11,7 @@ from pyspark.sql.types import DataType, LongType, NullType, StringType, StructFi
 
 from penstock.errors import DataError
 from penstock.process.route import OUTLET
-from penstock.process.vectorised import Stepped, vectorised
+from penstock.process.vectorised import Step, Stepped, vectorised
 from penstock.process.windows.aggregates import Aggregate
 from penstock.process.windows.kept import END, EVENT, KIND, ROWS, START, Kept
 from penstock.process.windows.late import Late
@@ -35,8 +35,8 @@ class WindowStep:
 
     def __call__(self, kept: pl.DataFrame | None, rows: pl.DataFrame, last: int, now: int) -> Stepped:
         timeless = pl.col(US).is_null()
-        taken = self.windows.take(kept, self._widened(rows.filter(~timeless)), last, now)
-        results = self._narrowed(self.windows.finished(taken.results))
+        taken = self.windows.take(kept, _widened(rows.filter(~timeless), self.windows.aggregates), last, now)
+        results = _narrowed(self.windows.finished(taken.results))
         if self.outlet is None:
             dropped = taken.late.height + rows.filter(timeless).height
             return Stepped(taken.kept, results, taken.alarm, dropped)
@@ -44,21 +44,43 @@ class WindowStep:
         late = pl.concat(left).select(*self.windows.by, EVENT, pl.lit(self.outlet).alias(OUTLET))
         return Stepped(taken.kept, pl.concat([results, late], how="diagonal"), taken.alarm)
 
-    def _widened(self, rows: pl.DataFrame) -> pl.DataFrame:
-        whole = [
-            name
-            for name, aggregate in self.windows.aggregates.items()
-            if aggregate.wide and rows.schema[name].is_integer()
-        ]
-        return rows.with_columns(pl.col(whole).cast(pl.Int128))
 
-    def _narrowed(self, results: pl.DataFrame) -> pl.DataFrame:
-        try:
-            return results.with_columns(pl.col(pl.Int128).cast(pl.Int64))
-        except pl.exceptions.InvalidOperationError as error:
-            names = [name for name, kind in results.schema.items() if kind == pl.Int128]
-            told = f"the sum {' or '.join(names)} of a window is beyond 64 bits"
-            raise DataError(told, hint="cast the column to a decimal") from error
+@dataclass(frozen=True)
+class FoldedStep:
+    """A step over windows whose rows were folded by `PaneFold`: what is late is only counted."""
+
+    windows: Panes
+
+    def __call__(self, kept: pl.DataFrame | None, rows: pl.DataFrame, last: int, now: int) -> Stepped:
+        timeless = pl.col(self.windows.place).is_null()
+        taken = self.windows.take_folded(kept, rows.filter(~timeless), last, now)
+        results = _narrowed(self.windows.finished(taken.results))
+        dropped = pl.concat([taken.late, rows.filter(timeless)]).select(pl.col(ROWS).sum()).item()
+        return Stepped(taken.kept, results, taken.alarm, int(dropped))
+
+
+@dataclass(frozen=True)
+class PaneFold:
+    """Folds rows into panes before they are shuffled, so that a key's rows of a pane cross as one."""
+
+    windows: Panes
+
+    def __call__(self, rows: pl.DataFrame) -> pl.DataFrame:
+        return self.windows.folded(_widened(rows, self.windows.aggregates))
+
+
+def _widened(rows: pl.DataFrame, aggregates: Mapping[str, Aggregate]) -> pl.DataFrame:
+    whole = [name for name, each in aggregates.items() if each.wide and rows.schema[name].is_integer()]
+    return rows.with_columns(pl.col(whole).cast(pl.Int128))
+
+
+def _narrowed(results: pl.DataFrame) -> pl.DataFrame:
+    try:
+        return results.with_columns(pl.col(pl.Int128).cast(pl.Int64))
+    except pl.exceptions.InvalidOperationError as error:
+        names = [name for name, kind in results.schema.items() if kind == pl.Int128]
+        told = f"the sum {' or '.join(names)} of a window is beyond 64 bits"
+        raise DataError(told, hint="cast the column to a decimal") from error
 
 
 def windowed(
@@ -78,13 +100,18 @@ def windowed(
     event = [name for name in timed.columns if name != TIME]
     inputs = [each.input(types[name]).alias(name) for name, each in aggregates.items()]
     aside = [F.struct(*event).alias(EVENT)] if late.outlet or isinstance(shape, Sliding) else []
-    columns = timed.select(*by, *order_of(timed), *inputs, *aside)
+    order = order_of(timed) if any(each.ordered for each in aggregates.values()) else order_of(timed)[:1]
+    columns = timed.select(*by, *order, *inputs, *aside)
     results = [StructField(name, each.type(types[name])) for name, each in aggregates.items()]
     kept = _kept(shape, by, aggregates, late)
     kinds = ", ".join(f"{name} {each.told}" for name, each in aggregates.items())
+    step: Step = WindowStep(kept, late.outlet)
+    fold: PaneFold | None = None
+    if isinstance(kept, Panes) and late.outlet is None:
+        step, fold = FoldedStep(kept), PaneFold(kept)
     found = vectorised(
-        columns, by, WindowStep(kept, late.outlet), _schema(columns, by, results, late),
-        buckets=buckets, state=f"{shape} with {kinds}",
+        columns, by, step, _schema(columns, by, results, late),
+        buckets=buckets, state=f"{shape} with {kinds}", fold=fold,
     )  # fmt: skip
     return _told(found.withColumn(ROWS, _described(kept)), event, by, list(aggregates), late)
 

@@ -12,6 +12,7 @@ from penstock.durations import duration
 from penstock.errors import FlowError
 from penstock.process.windows import native, stateful
 from penstock.process.windows.aggregates import Aggregate
+from penstock.process.windows.kept import ON_TIME
 from penstock.process.windows.late import Late
 from penstock.process.windows.shape import Fixed, Session, Shape, Sliding
 from penstock.process.windows.watermark import Watermark, as_watermark
@@ -19,7 +20,7 @@ from penstock.process.windows.watermark import Watermark, as_watermark
 Emit = Literal["final", "early"]
 Transform = Callable[[DataFrame], DataFrame]
 PROCESSING_TIME = "processing time"
-_KINDS = {"final": "on time", "early": "early"}
+_KINDS = {"final": ON_TIME, "early": "early"}
 
 
 @dataclass(frozen=True)
