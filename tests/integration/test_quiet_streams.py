@@ -11,7 +11,8 @@ from pyspark.sql import functions as F
 from penstock.errors import FlowError
 from penstock.events import Event
 from penstock.log import Broker, Consumer, Producer, Topic, apply
-from penstock.pipeline import Pipeline, Runner
+from penstock.pipeline import Pipeline, Runner, verify
+from penstock.pipeline.conservation import Conservation
 from penstock.process import windows
 from penstock.process.windows import Watermark, agg
 
@@ -37,10 +38,11 @@ stateful = Topic("quiet.stateful", Pulse, key="heart")
 
 
 def pulses(idle: str | None) -> Pipeline:
-    """Beats in every ten seconds, natively and with a late policy."""
-    pipeline = Pipeline("quiet")
-    tens = windows.tumbling(
-        "10 seconds", time="at", by="heart", watermark=Watermark("10 minutes", idle=idle), buckets=2
+    """Beats in every ten seconds, natively, and in every twenty with a late policy."""
+    pipeline, patient = Pipeline("quiet"), Watermark("10 minutes", idle=idle)
+    tens = windows.tumbling("10 seconds", time="at", by="heart", watermark=patient)
+    twenties = windows.hopping(
+        "20 seconds", every="10 seconds", time="at", by="heart", watermark=patient, buckets=2
     )
 
     @pipeline.flow(reads={"beats": beats}, writes=native, output="append")
@@ -49,7 +51,7 @@ def pulses(idle: str | None) -> Pipeline:
 
     @pipeline.flow(reads={"beats": beats}, writes=stateful)
     def with_state(beats: DataFrame) -> DataFrame:
-        return beats.transform(tens.agg(latest=agg.max("at"))).drop("latest")
+        return beats.transform(twenties.agg(latest=agg.max("at"))).drop("latest")
 
     return pipeline
 
@@ -63,9 +65,13 @@ def test_the_windows_of_a_quiet_stream_close(settings, spark, tmp_path):
     with Producer(settings) as producer:
         producer.send_all(beats, sent)
     with Runner(pulses("2 seconds"), place, spark=spark) as runner:
-        for topic in (native, stateful):
-            found = told(topic, settings, runner, len(sent))
+        for topic, rows in ((native, len(sent)), (stateful, 2 * len(sent))):
+            found = told(topic, settings, runner, rows)
             assert {(each.kind, each.rows) for each in found} == {("on time", 1)}
+    accounts = {each.flow: each for each in verify(pulses("2 seconds"), place, spark)}
+    assert accounts["natively"].sound, accounts["natively"]
+    assert (accounts["natively"].expected, accounts["natively"].found) == (3, 3)
+    assert accounts["with_state"].windows == Conservation(taken=6, told=6, waiting=0, sent=0, dropped=0)
     with (
         Runner(pulses(None), place, spark=spark) as runner,
         pytest.raises(FlowError, match=r"_penstock_clock.*: lost"),

@@ -28,7 +28,7 @@ def seconds(time):
     return (time.replace(tzinfo=UTC) - START) / timedelta(seconds=1)
 
 
-def batches(seed, keys=60, count=8):
+def batches(seed, keys=60, count=5):
     """Batches of rows: disorder, equal times, late ones, a null key, and a fraction of a second."""
     random, names, number, clock = Random(seed), [None, *(f"k{n}" for n in range(1, keys))], 0, 0
     for _ in range(count):

@@ -17,6 +17,8 @@ from pyspark.sql.types import LongType, StructField, StructType
 from penstock.process.source import PLACE
 from penstock.process.vectorised import arrow_batches, arrow_schema, unpack
 from penstock.process.windows.kept import KIND, ROWS, START
+from penstock.process.windows.panes import Panes
+from penstock.process.windows.shape import MICROSECOND, Fixed
 from penstock.process.windows.sliding import TOLD
 from penstock.process.windows.stateful import WINDOWS
 
@@ -25,7 +27,11 @@ _TOLD, _STATE = "told", "state"
 
 @dataclass(frozen=True)
 class Conservation:
-    """Rows that came to windows, and what became of them."""
+    """Rows that came to windows, and what became of them.
+
+    Where windows overlap, a row counts once for each window that it belongs to, and `dropped` are those that
+    were over when it came, whatever became of the row.
+    """
 
     taken: int
     told: int
@@ -40,9 +46,8 @@ class Conservation:
 
 
 def windows_of(results: DataFrame) -> Mapping[str, Any] | None:
-    """What a flow's results say of their windows; None if they have no late policy or overlap."""
-    described = results.schema[ROWS].metadata.get(WINDOWS) if ROWS in results.columns else None
-    return described if described and not described["overlap"] else None
+    """What a flow's results say of their windows; None if they have no late policy."""
+    return results.schema[ROWS].metadata.get(WINDOWS) if ROWS in results.columns else None
 
 
 def conservation(
@@ -55,6 +60,8 @@ def conservation(
     """
     described = results.schema[ROWS].metadata[WINDOWS]
     state = _state(results, checkpoint)
+    if "overlap" in described:
+        return _of_overlapping(results, written, state)
     told, waiting = (_of_each if described["each"] else _of_windows)(results, written, state)
     dropped = state.agg(F.sum("dropped")).first() or (0,)
     sent = outlets.count() if outlets is not None else 0
@@ -75,6 +82,15 @@ def _of_windows(results: DataFrame, written: DataFrame, state: DataFrame) -> tup
     return sums[0] or 0, sums[1] or 0
 
 
+def _of_overlapping(results: DataFrame, written: DataFrame, state: DataFrame) -> Conservation:
+    described = results.schema[ROWS].metadata[WINDOWS]
+    waiting = state.mapInArrow(_Waiting(*described["overlap"]), "rows long").agg(F.sum("rows"))
+    told = _last(written, list(described["by"])).agg(F.sum(ROWS))
+    counts = (results.agg(F.sum(ROWS)), told, waiting, state.agg(F.sum("missed")))
+    taken, in_results, in_state, missed = (int((each.first() or (0,))[0] or 0) for each in counts)
+    return Conservation(taken, in_results, in_state, 0, missed)
+
+
 def _of_each(results: DataFrame, written: DataFrame, state: DataFrame) -> tuple[int, int]:  # noqa: ARG001
     """Events that were told, each once on time, and those that wait for it."""
     waiting = state.mapInArrow(_waiting_events, "events long").agg(F.sum("events")).first() or (0,)
@@ -91,7 +107,7 @@ def _taken(results: DataFrame, each: bool) -> int:
 
 def _state(results: DataFrame, checkpoint: str) -> DataFrame:
     reader = results.sparkSession.read.format("statestore").option("stateVarName", "bucket")
-    return reader.load(checkpoint).select("value.kept", "value.dropped")
+    return reader.load(checkpoint).select("value.kept", "value.last", "value.dropped", "value.missed")
 
 
 def _last(written: DataFrame, by: list[str]) -> DataFrame:
@@ -108,6 +124,21 @@ def _waiting_events(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatc
         frames = [unpack(kept) for kept in batch.column("kept").to_pylist()]
         counts = [frame.filter(~pl.col(TOLD)).height for frame in frames]
         yield pa.record_batch([pa.array(counts, pa.int64())], names=["events"])
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """Rows that wait in panes, once for each window that is not over."""
+
+    size: int
+    every: int
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        panes = Panes((), {}, 0, Fixed(self.size * MICROSECOND, self.every * MICROSECOND))
+        for batch in batches:
+            states = zip(batch.column("kept").to_pylist(), batch.column("last").to_pylist(), strict=True)
+            counts = [panes.waiting(unpack(kept), last) for kept, last in states]
+            yield pa.record_batch([pa.array(counts, pa.int64())], names=["rows"])
 
 
 @dataclass(frozen=True)

@@ -18,19 +18,23 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 BEFORE, FOREVER = -(2**62), 2**62  # watermarks: before the first one, and at the end of a batch query
-STATE = "kept binary, last long, dropped long"  # of a bucket: its frame, its last watermark, and a count
+STATE = "kept binary, last long, dropped long, missed long"  # of a bucket: frame, last watermark, two counts
 _BUCKET = "_bucket"
 _PACKED = 100_000  # rows
 
 
 @dataclass(frozen=True)
 class Stepped:
-    """What came of a step: state, rows for the result, when to look again, how many rows were dropped."""
+    """What came of a step: state, rows for the result, when to look again, and two counts.
+
+    `dropped` rows went nowhere; a row is `missed` by each of its windows that was over when it came.
+    """
 
     kept: pl.DataFrame
     rows: pl.DataFrame
     alarm: int | None
     dropped: int = 0
+    missed: int = 0
 
 
 Fold = Callable[[pl.DataFrame], pl.DataFrame]
@@ -100,9 +104,9 @@ class Steps(StatefulProcessor):
 
     def _stepped(self, rows: pl.DataFrame, watermark: int) -> Stepped:
         now = 1000 * watermark if watermark else BEFORE
-        kept, last, dropped = self._state.get() or (None, BEFORE, 0)
+        kept, last, dropped, missed = self._state.get() or (None, BEFORE, 0, 0)
         done = self._step(None if kept is None else unpack(kept), rows, last, now)
-        self._state.update((pack(done.kept), now, dropped + done.dropped))
+        self._state.update((pack(done.kept), now, dropped + done.dropped, missed + done.missed))
         self._set_alarm(done.alarm)
         return done
 

@@ -122,6 +122,22 @@ def test_sliding_windows_are_those_of_the_reference(size, within):
         assert run(engine, batches) == expected(lambda: reference.Sliding(size, within), batches), seed
 
 
+@pytest.mark.parametrize("within", [0, 9])
+def test_rows_of_overlapping_windows_add_up(within):
+    """Each row is told, waits or is missed, once for each window that it belongs to."""
+    plain = reference.Fixed(12, 5)
+    for seed in range(3):
+        engine = Panes(("key",), AGGREGATES, within, Fixed(micros(12), micros(5)))
+        kept, last, told, came, missed = None, BEFORE, {}, 0, 0
+        for rows, now in steps(seed):
+            taken = engine.take(kept, frame(rows), last, now)
+            kept, last, missed = taken.kept, now, missed + taken.missed
+            came += sum(len(plain.starts(time)) for _, time, _ in rows)
+            told |= {(row[0], row[1]): row[4] for row in engine.finished(taken.results).rows()}
+            assert came == sum(told.values()) + engine.waiting(kept, last) + missed, seed
+        assert missed
+
+
 ENGINES = {
     "fixed": (
         lambda a, b, w: Panes(("key",), AGGREGATES, w, Fixed(micros(max(a, b)), micros(min(a, b)))),

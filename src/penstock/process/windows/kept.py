@@ -16,12 +16,16 @@ EVENT = "_event"  # a whole event, where it is to be told itself
 
 @dataclass(frozen=True)
 class Taken:
-    """What came of a step: what is kept, results, rows that were too late, and when to look again."""
+    """What came of a step: what is kept, results, rows that were too late, and when to look again.
+
+    `missed` counts rows once for each of their windows that was over already.
+    """
 
     kept: pl.DataFrame
     results: pl.DataFrame
     late: pl.DataFrame
     alarm: int | None
+    missed: int = 0
 
 
 @dataclass(frozen=True)

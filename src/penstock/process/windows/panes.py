@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from penstock.process.windows.kept import END, KIND, START, Kept, Taken
+from penstock.process.vectorised import FOREVER
+from penstock.process.windows.kept import END, KIND, ROWS, START, Kept, Taken
 from penstock.process.windows.order import US
 from penstock.process.windows.shape import MICROSECOND, Fixed
 
@@ -39,7 +40,12 @@ class Panes(Kept):
         panes = self.merged(pl.concat([old, new]), _PANE)
         fired = self._fired(old, new, panes, last, now)
         panes = panes.filter(open_still)
-        return Taken(panes, fired, late, self._alarm(panes, now))
+        missed = _count(self._ended(folded, now - self.within))
+        return Taken(panes, fired, late, self._alarm(panes, now), missed)
+
+    def waiting(self, panes: pl.DataFrame, last: int) -> int:
+        """Count rows once for each of their windows that was not over at the last watermark."""
+        return _count(self._ended(panes, FOREVER)) - _count(self._ended(panes, last))
 
     def _paned(self, rows: pl.DataFrame) -> pl.DataFrame:
         return rows.with_columns((pl.col(US) // self._pane * self._pane).alias(_PANE))
@@ -102,3 +108,7 @@ class Panes(Kept):
         ends = pl.when(following <= self._latest + self._size).then(following).otherwise(self._closes())
         found = panes.select(ends.min()).item()
         return None if found is None else int(found)
+
+
+def _count(panes: pl.DataFrame) -> int:
+    return int(panes.select(pl.col(ROWS).sum()).item())

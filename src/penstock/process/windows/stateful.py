@@ -39,10 +39,11 @@ class WindowStep:
         results = _narrowed(self.windows.finished(taken.results))
         if self.outlet is None:
             dropped = taken.late.height + rows.filter(timeless).height
-            return Stepped(taken.kept, results, taken.alarm, dropped)
+            return Stepped(taken.kept, results, taken.alarm, dropped, taken.missed)
         left = [rows.filter(timeless), taken.late.select(rows.columns).cast(rows.schema)]
         late = pl.concat(left).select(*self.windows.by, EVENT, pl.lit(self.outlet).alias(OUTLET))
-        return Stepped(taken.kept, pl.concat([results, late], how="diagonal"), taken.alarm)
+        told = pl.concat([results, late], how="diagonal")
+        return Stepped(taken.kept, told, taken.alarm, missed=taken.missed)
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class FoldedStep:
         taken = self.windows.take_folded(kept, rows.filter(~timeless), last, now)
         results = _narrowed(self.windows.finished(taken.results))
         dropped = pl.concat([taken.late, rows.filter(timeless)]).select(pl.col(ROWS).sum()).item()
-        return Stepped(taken.kept, results, taken.alarm, int(dropped))
+        return Stepped(taken.kept, results, taken.alarm, int(dropped), taken.missed)
 
 
 @dataclass(frozen=True)
@@ -127,9 +128,9 @@ def _kept(shape: Shape, by: tuple[str, ...], aggregates: Mapping[str, Aggregate]
 
 def _described(kept: Kept) -> Column:
     """The count of rows, which also tells what the results are windows of."""
-    overlap = isinstance(kept, Panes) and kept.shape.every < kept.shape.size
-    each = isinstance(kept, Slides)
-    about = {"by": list(kept.by), "place": kept.place, "overlap": overlap, "each": each}
+    about: dict[str, Any] = {"by": list(kept.by), "place": kept.place, "each": isinstance(kept, Slides)}
+    if isinstance(kept, Panes) and kept.shape.every < kept.shape.size:
+        about["overlap"] = [kept.shape.size // MICROSECOND, kept.shape.every // MICROSECOND]
     return F.col(ROWS).alias(ROWS, metadata={WINDOWS: about})
 
 
