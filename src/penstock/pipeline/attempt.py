@@ -88,7 +88,7 @@ class Attempt:
         if self.job.mode == "realtime":
             refuse_limits(self.job.label, frame)
         if self.job.mode != "replay":
-            reads = [topic.name for topic in self.job.topics] + [self._clock.topic] * self._clock.runs
+            reads = [topic.name for topic in self.job.topics] + self._clock.topics
             refuse_changed_state(self.job, frame, self.checkpoint, reads)
         return frame
 

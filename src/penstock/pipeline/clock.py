@@ -36,9 +36,9 @@ class Clock:
         self._busy = time.monotonic()
 
     @property
-    def runs(self) -> bool:
-        """Whether one of the flow's watermarks asked for it."""
-        return self._idle is not None
+    def topics(self) -> list[str]:
+        """What the flow reads of it: nothing, unless one of its watermarks asked for it."""
+        return [] if self._idle is None else [self.topic]
 
     def begin_at(self, start: Offsets | None) -> None:
         """Let what is planned from now on read the ticks from there on."""
@@ -49,7 +49,7 @@ class Clock:
         if watermark.idle is None:
             return None
         idle = duration(watermark.idle)
-        self._idle = min(idle, self._idle or idle)
+        self._idle = max(idle, self._idle or idle)  # none may move sooner than it says
         Broker(self._settings).ensure(self.topic, 1, _CONFIG)
         start = {topic: place for topic, place in (self._start or {}).items() if topic == self.topic}
         lost = {"failOnDataLoss": "false"}  # a tick that nobody read in time would be one of the past anyway

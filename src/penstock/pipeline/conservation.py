@@ -16,7 +16,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from penstock.process.source import PLACE
 from penstock.process.vectorised import arrow_batches, arrow_schema, unpack
-from penstock.process.windows.kept import KIND, ROWS, START
+from penstock.process.windows.kept import KIND, ON_TIME, ROWS, START, WITHDRAWN
 from penstock.process.windows.panes import Panes
 from penstock.process.windows.shape import MICROSECOND, Fixed
 from penstock.process.windows.sliding import TOLD
@@ -94,7 +94,7 @@ def _of_overlapping(results: DataFrame, written: DataFrame, state: DataFrame) ->
 def _of_each(results: DataFrame, written: DataFrame, state: DataFrame) -> tuple[int, int]:  # noqa: ARG001
     """Events that were told, each once on time, and those that wait for it."""
     waiting = state.mapInArrow(_waiting_events, "events long").agg(F.sum("events")).first() or (0,)
-    return written.where(F.col(KIND) == "on time").count(), waiting[0] or 0
+    return written.where(F.col(KIND) == ON_TIME).count(), waiting[0] or 0
 
 
 def _taken(results: DataFrame, each: bool) -> int:
@@ -114,7 +114,7 @@ def _last(written: DataFrame, by: list[str]) -> DataFrame:
     """The last result of each window; one that was withdrawn counts for nothing."""
     last = F.max_by(F.struct(KIND, ROWS), F.col(PLACE)["offset"]).alias("last")
     found = written.groupBy(*by, F.unix_micros(START).alias(START)).agg(last)
-    return found.where("last.kind != 'withdrawn'").select(
+    return found.where(F.col("last.kind") != WITHDRAWN).select(
         *by, START, F.lit(_TOLD).alias("side"), f"last.{ROWS}"
     )
 

@@ -13,12 +13,13 @@ from penstock.durations import duration
 from penstock.errors import FlowError
 from penstock.process.route import OUTLET
 from penstock.process.vectorised import Stepped, vectorised
+from penstock.process.windows.kept import EVENT
 from penstock.process.windows.late import Late
 from penstock.process.windows.order import OFFSET, PARTITION, US, order_of
 from penstock.process.windows.shape import MICROSECOND
 from penstock.process.windows.watermark import Watermark, as_watermark
 
-_EVENT, _ROW = "_event", "_row"
+_ROW = "_row"
 _LOG = (PARTITION, OFFSET, US)  # the order of the log
 
 
@@ -46,8 +47,8 @@ class FirstStep:
             seen = pl.concat([seen, first.select(*self.by, US)])
             waiting = waiting.join(first.select(_ROW), on=_ROW, how="anti")
         seen = seen.filter(pl.col(US) + 2 * self.within > now)
-        told = pl.concat(passed).sort(_ROW).select(_EVENT, pl.lit(None, pl.String).alias(OUTLET))
-        sent = late.select(_EVENT, pl.lit(self.outlet, pl.String).alias(OUTLET))
+        told = pl.concat(passed).sort(_ROW).select(EVENT, pl.lit(None, pl.String).alias(OUTLET))
+        sent = late.select(EVENT, pl.lit(self.outlet, pl.String).alias(OUTLET))
         dropped = 0 if self.outlet else late.height
         rows = pl.concat([told, sent]) if self.outlet else told
         return Stepped(seen, rows, self._alarm(seen), dropped)
@@ -95,8 +96,8 @@ def _first(
     buckets: int,
 ) -> DataFrame:
     timed = limit.marked(rows, F.col(time))
-    taken = timed.select(*by, *order_of(timed), F.struct(*rows.columns).alias(_EVENT))
-    schema = StructType([taken.schema[_EVENT], StructField(OUTLET, StringType())])
+    taken = timed.select(*by, *order_of(timed), F.struct(*rows.columns).alias(EVENT))
+    schema = StructType([taken.schema[EVENT], StructField(OUTLET, StringType())])
     step = FirstStep(by, within // MICROSECOND, late.outlet)
     found = vectorised(taken, by, step, schema, buckets=buckets, state="duplicates")
-    return found.select(f"{_EVENT}.*", *([OUTLET] if late.outlet else []))
+    return found.select(f"{EVENT}.*", *([OUTLET] if late.outlet else []))

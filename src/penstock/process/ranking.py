@@ -13,7 +13,7 @@ from penstock.process.vectorised import vectorised
 from penstock.process.windows.aggregates import Aggregate
 from penstock.process.windows.kept import ROWS, Kept, Taken
 from penstock.process.windows.native import RANK
-from penstock.process.windows.order import TIME, US, order_of
+from penstock.process.windows.order import TIME, order_of
 from penstock.process.windows.stateful import WindowStep, input_type
 
 PLACE = "place"
@@ -24,7 +24,6 @@ TOLD = (PLACE, RANK, ROWS)  # what every result has besides its key and its valu
 class Ranks(Kept):
     """All keys with what is counted of them. Pure; no Spark."""
 
-    place = US
     count: int
     order: str
 

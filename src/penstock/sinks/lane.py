@@ -37,12 +37,7 @@ class Lane:
         self.number = number
         self._sink = sink
         self._epoch = 0
-        own = {
-            "linger.ms": 5,
-            "compression.type": "lz4",
-            "queue.buffering.max.messages": 500_000,
-            "delivery.report.only.error": True,  # the commit fails if one was not delivered
-        }
+        own = {"linger.ms": 5, "compression.type": "lz4", "queue.buffering.max.messages": 500_000}
         demanded = {
             "transactional.id": f"penstock.{sink}.{number}",
             "transaction.timeout.ms": timeout_ms,

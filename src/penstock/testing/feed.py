@@ -42,7 +42,7 @@ class Feed:
         self._sources = {name: _Source(spark, read) for name, read in reads.items()}
         self._clock = _Source(spark, "time timestamp")
         self._folder = tempfile.TemporaryDirectory(prefix="penstock-feed-")
-        with ticking(lambda watermark: self._clock.frame):  # noqa: ARG005
+        with ticking(lambda _: self._clock.frame):
             made = function(**{name: source.frame for name, source in self._sources.items()})
         writer = made.writeStream.outputMode(output).foreachBatch(self._take)
         self._query = writer.option("checkpointLocation", self._folder.name).start()

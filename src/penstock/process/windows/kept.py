@@ -10,7 +10,7 @@ import polars as pl
 from penstock.process.windows.aggregates import Aggregate
 
 START, END, KIND, ROWS = "start", "end", "kind", "rows"
-ON_TIME = "on time"
+ON_TIME, CORRECTED, WITHDRAWN = "on time", "corrected", "withdrawn"
 EVENT = "_event"  # a whole event, where it is to be told itself
 
 
@@ -43,8 +43,12 @@ class Kept(ABC):
 
     def started(self, rows: pl.DataFrame, *place: str) -> pl.DataFrame:
         """Fold rows of the same key and place."""
+        return rows.group_by(*self.by, *place).agg(*self.start())
+
+    def start(self) -> list[pl.Expr]:
+        """What is kept of the rows of a group."""
         parts = [aggregate.start(name).alias(name) for name, aggregate in self.aggregates.items()]
-        return rows.group_by(*self.by, *place).agg(pl.len().cast(pl.Int64).alias(ROWS), *parts)
+        return [pl.len().cast(pl.Int64).alias(ROWS), *parts]
 
     def merged(self, parts: pl.DataFrame, *place: str) -> pl.DataFrame:
         """Fold what was folded before."""
@@ -55,6 +59,11 @@ class Kept(ABC):
         """Return results with the values that their parts stand for."""
         values = [aggregate.finish(name).alias(name) for name, aggregate in self.aggregates.items()]
         return results.select(*self.by, START, END, KIND, ROWS, *values)
+
+
+def kind(told: str) -> pl.Expr:
+    """Return the kind of results, of which some were told before."""
+    return pl.when(pl.col(told)).then(pl.lit(CORRECTED)).otherwise(pl.lit(ON_TIME)).alias(KIND)
 
 
 def flag(name: str, value: bool) -> pl.Expr:

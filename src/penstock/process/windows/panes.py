@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from penstock.process.vectorised import FOREVER
-from penstock.process.windows.kept import END, KIND, ROWS, START, Kept, Taken
+from penstock.process.windows.kept import CORRECTED, END, KIND, ON_TIME, ROWS, START, Kept, Taken
 from penstock.process.windows.order import US
 from penstock.process.windows.shape import MICROSECOND, Fixed
 
@@ -85,9 +85,9 @@ class Panes(Kept):
         again = ended.join(touched, on=places, how="semi", nulls_equal=True)
         before = self._ended(old, now)
         due = pl.concat([before.filter(fresh, closed), ended.filter(fresh), again])
-        told = before.filter(~fresh).select(places).unique().with_columns(pl.lit("corrected").alias(KIND))
+        told = before.filter(~fresh).select(places).unique().with_columns(pl.lit(CORRECTED).alias(KIND))
         fired = self.merged(due, START, END).join(told, on=places, how="left", nulls_equal=True)
-        return fired.with_columns(pl.col(KIND).fill_null("on time"))
+        return fired.with_columns(pl.col(KIND).fill_null(ON_TIME))
 
     def _ended(self, panes: pl.DataFrame, now: int) -> pl.DataFrame:
         """Panes of windows that have ended, each once for every such window that it is part of."""

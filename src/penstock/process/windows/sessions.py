@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from penstock.process.windows.kept import END, KIND, START, Kept, Taken, flag
+from penstock.process.windows.kept import END, KIND, START, WITHDRAWN, Kept, Taken, flag, kind
 from penstock.process.windows.order import US
 from penstock.process.windows.shape import MICROSECOND, Session
 
@@ -33,8 +33,7 @@ class Sessions(Kept):
         withdrawn = self._withdrawn(old, sessions)
         everything = pl.concat([closing, sessions.drop(_GROUP)])
         due = (pl.col(END) <= now) & pl.col(_CHANGED)
-        told = pl.when(pl.col(_TOLD)).then(pl.lit("corrected")).otherwise(pl.lit("on time"))
-        fired = everything.filter(due).with_columns(told.alias(KIND))
+        fired = everything.filter(due).with_columns(kind(_TOLD))
         stays = everything.filter(~over).with_columns(
             (pl.col(_TOLD) | due).alias(_TOLD), (pl.col(_CHANGED) & ~due).alias(_CHANGED)
         )
@@ -82,7 +81,7 @@ class Sessions(Kept):
         """Sessions whose result is out under a start that is no session's any more."""
         now_at = sessions.select(_GROUP, pl.col(START).alias("_start"))
         gone = old.filter(_TOLD).join(now_at, on=_GROUP).filter(pl.col(START) != pl.col("_start"))
-        return gone.with_columns(pl.lit("withdrawn").alias(KIND))
+        return gone.with_columns(pl.lit(WITHDRAWN).alias(KIND))
 
     def _alarm(self, sessions: pl.DataFrame) -> int | None:
         next_look = pl.when(pl.col(_CHANGED)).then(pl.col(END)).otherwise(pl.col(END) + self.within)

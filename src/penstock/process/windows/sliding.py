@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from penstock.process.windows.kept import END, EVENT, KIND, ROWS, START, Kept, Taken, flag
+from penstock.process.windows.kept import END, EVENT, START, Kept, Taken, flag, kind
 from penstock.process.windows.order import US
 from penstock.process.windows.shape import MICROSECOND, Sliding
 
@@ -64,11 +64,9 @@ class Slides(Kept):
         windows = concerned.sort(place).rolling(
             US, period=f"{self._size}i", closed="right", group_by=self.by or None
         )
-        parts = [aggregate.start(name).alias(name) for name, aggregate in self.aggregates.items()]
-        folded = windows.agg(pl.len().cast(pl.Int64).alias(ROWS), *parts).unique(place)
-        kind = pl.when(pl.col(TOLD)).then(pl.lit("corrected")).otherwise(pl.lit("on time"))
+        folded = windows.agg(*self.start()).unique(place)
         start = (pl.col(US) - self._size).alias(START)
-        mine = due.select(*place, start, pl.col(US).alias(END), kind.alias(KIND), *_event(due))
+        mine = due.select(*place, start, pl.col(US).alias(END), kind(TOLD), *_event(due))
         return mine.join(folded, on=place, how="left", nulls_equal=True)
 
     def _without_old_events(self, events: pl.DataFrame, now: int) -> pl.DataFrame:
