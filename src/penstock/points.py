@@ -8,7 +8,7 @@ import os
 import socket
 
 VARIABLE = "PENSTOCK_POINTS"
-_PATIENCE = 60.0
+_PATIENCE = 600.0
 
 
 def reach(point: str, subject: str = "") -> None:
@@ -20,9 +20,9 @@ def reach(point: str, subject: str = "") -> None:
 
 def _tell(address: str, line: str) -> None:
     with socket.socket(socket.AF_UNIX) as harness:
-        harness.settimeout(_PATIENCE)
         try:
-            harness.connect(address)
+            harness.connect(address)  # without a timeout: that would fail at once when many come together
+            harness.settimeout(_PATIENCE)
             harness.sendall(line.encode())
             harness.recv(1)
         except OSError:

@@ -36,6 +36,7 @@ class PointListener:
 
         class Server(socketserver.ThreadingUnixStreamServer):
             daemon_threads = True
+            request_queue_size = 128
 
         self._server = Server(self._address, Handler)
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
