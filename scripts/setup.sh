@@ -93,6 +93,8 @@ need_java() {
 
 need_jars() { "$VENV/bin/python" -m penstock.local jars; }
 
+need_archive() { "$VENV/bin/python" -m penstock.process.make_archive; }
+
 # Two set-ups at once would write into the same environment: the second one waits for the first.
 take_turns() {
     has flock || return 0
@@ -106,6 +108,7 @@ main() {
     need_packages
     need_java
     need_jars
+    need_archive
 }
 
 if [[ ${BASH_SOURCE[0]} == "$0" ]]; then

@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 import pytest
+from pyspark.sql import functions as F
 
 from penstock import points
 from penstock.errors import FencedError, LedgerError
@@ -27,6 +28,11 @@ def crash_at(monkeypatch, wanted):
 def batch(number, start, end, checkpoint="first"):
     """A batch of the log's one partition from an offset to another."""
     return Batch(checkpoint, number, {"log": {0: start}}, {"log": {0: end}})
+
+
+def numbered(spark, numbers):
+    """A row for each number, made in Java: rows that come from Python take half a second each time."""
+    return spark.range(1).select(F.explode(F.lit(list(numbers)).cast("array<int>")).alias("id"))
 
 
 # None of these may come after batches 0 and 1, which end at offset 20.

@@ -1,21 +1,23 @@
 """The Kafka sink passes the contract of all sinks, and freezes its lanes."""
 
+from dataclasses import replace
+
 import confluent_kafka
 import pytest
 from pyspark.sql import functions as F
-from tests.integration.sink_contract import SinkContract, batch
+from tests.integration.sink_contract import SinkContract, batch, numbered
 
 from penstock.errors import SinkError
 from penstock.log import Broker
 from penstock.log.ledger import Batch
 from penstock.sinks.kafka import KafkaSink
-from penstock.sinks.lane import Lane
+from penstock.sinks.lane import Lane, ledger_topic
 
 HEADERS = "array(named_struct('key', 'n', 'value', cast(string(id) as binary)))"
 
 
 def kafka_rows(spark, numbers, topic):
-    frame = spark.createDataFrame([(number,) for number in numbers], "id int")
+    frame = numbered(spark, numbers)
     text = F.col("id").cast("string").cast("binary")
     return frame.select(
         F.lit(topic).alias("topic"), text.alias("key"), text.alias("value"), F.expr(HEADERS).alias("headers")
@@ -121,3 +123,12 @@ class TestKafkaSink(SinkContract):
     def topic_of(self, anew):
         anew()
         return self.topic
+
+
+def test_a_lane_waits_where_the_queue_is_full(settings, unique):
+    Broker(settings).ensure(f"full.{unique}", 1, {})
+    Broker(settings).ensure(ledger_topic(unique), 1, {})
+    narrow = replace(settings, kafka={**settings.kafka, "queue.buffering.max.messages": "10"})
+    rows = [(f"full.{unique}", None, str(number).encode(), None) for number in range(50)]
+    assert Lane(narrow, unique, 0, 60_000).write(rows, batch(0, 0, 50)) == 50
+    assert len(read(settings, f"full.{unique}")) == 50

@@ -9,6 +9,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from penstock.local import jars
+from penstock.process.classes import java_options
 from penstock.settings import Settings
 
 # Real-time mode needs RocksDB and checkpoint format 2, which also keeps a zombie task from spoiling state.
@@ -33,7 +34,7 @@ _LIMITS = " ".join(
 # The other one, for HDFS, starts a process for every file that it renames.
 _LOCAL_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 _PLAIN = {
-    "spark.driver.defaultJavaOptions": f"{_QUIET} {_LIMITS}",
+    "spark.driver.defaultJavaOptions": f"{_QUIET} {_LIMITS} {java_options()}",
     "spark.executor.defaultJavaOptions": _LIMITS,
     "spark.scheduler.mode": "FAIR",
     "spark.python.daemon.module": "penstock.process.daemon",

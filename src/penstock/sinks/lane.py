@@ -1,7 +1,7 @@
 """A lane: the part of a sink's rows that is written in transactions of its own, with its own ledger."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -37,7 +37,7 @@ class Lane:
         self.number = number
         self._sink = sink
         self._epoch = 0
-        own = {"linger.ms": 5, "compression.type": "lz4", "queue.buffering.max.messages": 500_000}
+        own = {"linger.ms": 100, "compression.type": "lz4", "queue.buffering.max.messages": 500_000}
         demanded = {
             "transactional.id": f"penstock.{sink}.{number}",
             "transaction.timeout.ms": timeout_ms,
@@ -81,9 +81,7 @@ class Lane:
         with self._told("write"):
             self._producer.begin_transaction()
             sent = self._send_all(messages)
-            self._producer.produce(
-                ledger_topic(self._sink), entry.to_json(), str(self.number), partition=self.number
-            )
+            self._send(ledger_topic(self._sink), entry.to_json(), str(self.number), partition=self.number)
             if entry.batch is not None:
                 reach("sink.kafka.sent", self._sink)
             self._producer.commit_transaction(2 * TIMEOUT)
@@ -91,17 +89,20 @@ class Lane:
         return sent
 
     def _send_all(self, messages: Iterable[Message]) -> int:
-        produce: Callable[..., None] = self._producer.produce
-        sent = 0
+        send, sent = self._send, 0
         for topic, key, value, headers in messages:
-            while True:
-                try:
-                    produce(topic, value, key, headers=headers)
-                    break
-                except BufferError:
-                    self._producer.poll(0.1)
+            send(topic, value, key, headers=headers)
             sent += 1
         return sent
+
+    def _send(self, topic: str, value: bytes | None, key: bytes | str | None, **more: Any) -> None:
+        """Queue a message; where the queue is full, wait until some are sent."""
+        while True:
+            try:
+                self._producer.produce(topic, value, key, **more)
+                return
+            except BufferError:
+                self._producer.poll(0.1)
 
     @contextmanager
     def _told(self, what: str) -> Any:
