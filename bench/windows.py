@@ -9,7 +9,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from penstock.process import session, windows
+from penstock.process import keyed, session, windows
 from penstock.process.windows import Late, agg
 
 FILES = 8
@@ -64,19 +64,9 @@ def late_hopping(rows: DataFrame) -> DataFrame:
 
 def native_sliding(rows: DataFrame) -> DataFrame:
     """A row for each event with the last of its key, in Spark's own state; told as events come."""
-    kept = (
-        rows.withWatermark("at", "5 seconds")
-        .groupBy("key", F.window("at", "20 seconds", "10 seconds").alias("w"))
-        .agg(
-            F.expr("max_by(struct(at, amount), at, 256)").alias("recent"),
-            F.last(F.struct("at", "amount")).alias("event"),
-        )
-    )
-    own = kept.where("unix_micros(w.start) = (unix_micros(event.at) div 10000000 - 1) * 10000000")
-    within = "filter(recent, each -> each.at > event.at - interval 10 seconds and each.at <= event.at)"
-    counted = own.select("key", "event", F.expr(within).alias("within"))
-    total = F.aggregate("within", F.lit(0).cast("long"), lambda sum, each: sum + each["amount"])
-    return counted.select("key", "event.*", F.size("within").alias("n"), total.alias("total"))
+    recent = keyed.recent(by="key", time="at", within="10 seconds", watermark="5 seconds")
+    total = keyed.sum("amount", type="long").alias("total")
+    return rows.transform(recent).select("event.key", "event.at", keyed.count().alias("n"), total)
 
 
 def late_sliding(rows: DataFrame) -> DataFrame:

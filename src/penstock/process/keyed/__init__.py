@@ -1,0 +1,16 @@
+"""Keyed state: what has recently happened to a key, beside each of its events, and columns over it."""
+
+from penstock.process.keyed.columns import (
+    avg,
+    count,
+    distinct,
+    max,
+    min,
+    previous,
+    since,
+    speed_kmh,
+    sum,
+)
+from penstock.process.keyed.recent import recent
+
+__all__ = ["avg", "count", "distinct", "max", "min", "previous", "recent", "since", "speed_kmh", "sum"]

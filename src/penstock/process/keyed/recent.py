@@ -1,0 +1,153 @@
+"""The recent events of a key beside each of its events, kept by Spark's own aggregates: no Python runs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from penstock.durations import duration
+from penstock.errors import FlowError
+from penstock.process.source import PLACE
+from penstock.process.windows.order import OFFSET, ORDER, PARTITION, TIME, US, order_of
+from penstock.process.windows.watermark import Watermark, as_watermark
+
+EVENT, RECENT, TRUNCATED = "event", "recent", "truncated"
+_SPAN, _KEPT, _NOW, _KEY = "_span", "_kept", "_now", "_key"
+_ROW_BY_ROW = "spark.sql.streaming.useStreamlineAggregator"
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def recent(
+    *,
+    by: str | Sequence[str],
+    time: str,
+    within: str | timedelta,
+    at_most: int = 256,
+    watermark: Watermark | str | timedelta | None = None,
+    bounded_keys: bool = False,
+) -> "Recent":
+    """Give each event together with the events of its key within the time before it.
+
+        recent = keyed.recent(by="card", time="at", within="10 minutes")
+        payments.transform(recent).select("event.card", keyed.count(within="1 minute").alias("in_a_minute"))
+
+    There is one result for each event, in the log's order of its key: `event`, and `recent`, which begins
+    with the event itself and goes back in time: what came before it in the log and is dated after
+    `event time - within` and not after the event. Of equal times the later in the log comes first. At most
+    so many are kept of a key: `truncated` is set where older ones may be missing.
+
+    State is kept for twice the time, and until the watermark has passed it (`within` behind, unless it is
+    said); in a stream, what is later than that is dropped by Spark. With `bounded_keys` the state of a key
+    stays for good, nothing is late, and there is no watermark.
+    """
+    keys = (by,) if isinstance(by, str) else tuple(by)
+    length = duration(within)
+    if at_most < 1:
+        raise FlowError(f"at most {at_most} recent events of a key are to be kept, expected at least 1")
+    if bounded_keys and watermark is not None:
+        raise FlowError("the state of bounded keys stays: a watermark has no use", hint="leave it out")
+    mark = None if bounded_keys else as_watermark(length if watermark is None else watermark)
+    if mark is not None and mark.future is not None:
+        raise FlowError(
+            "keyed state can't leave out events that are dated ahead",
+            hint="send them to an outlet first, in a flow of their own",
+        )
+    return Recent(keys, time, length, at_most, mark)
+
+
+@dataclass(frozen=True)
+class Recent:
+    """What `recent` returns; without a watermark the state of a key stays."""
+
+    by: tuple[str, ...]
+    time: str
+    within: timedelta
+    at_most: int
+    watermark: Watermark | None
+
+    def __call__(self, rows: DataFrame) -> DataFrame:
+        marked = self._marked(rows)
+        entry = F.struct(*(F.col(f"`{name}`") for name in rows.columns if name != PLACE), *order_of(marked))
+        place = [PLACE] if PLACE in rows.columns else []
+        placed = marked.select(
+            *(F.col(f"`{name}`").alias(f"{_KEY}{number}") for number, name in enumerate(self.by)),
+            TIME,
+            F.struct(entry.alias(EVENT), *place).alias(_NOW),
+        )
+        kept = self._as_state(placed) if rows.isStreaming else self._by_windows(placed)
+        return self._told(kept, place)
+
+    @property
+    def _us(self) -> int:
+        return self.within // _MICROSECOND
+
+    def _marked(self, rows: DataFrame) -> DataFrame:
+        missing = F.raise_error(F.lit(f"an event has no time in column '{self.time}'"))
+        time = F.coalesce(F.col(self.time), missing.cast("timestamp"))
+        if self.watermark is None or not rows.isStreaming:
+            return rows.withColumn(TIME, time)
+        return self.watermark.marked(rows, time)
+
+    def _keys(self, placed: DataFrame) -> list[Column]:
+        """State is kept in stretches of twice the time: one of them reaches back far enough from an event."""
+        keys = [F.col(name) for name in placed.columns if name.startswith(_KEY)]
+        if self.watermark is None:
+            return keys
+        return [
+            *keys,
+            F.window(TIME, f"{2 * self._us} microseconds", f"{self._us} microseconds").alias(_SPAN),
+        ]
+
+    def _newest(self) -> Column:
+        """The newest events: one more than wanted, which tells whether there were more."""
+        entry = F.col(_NOW)[EVENT]
+        return F.call_function(
+            "max_by", entry, F.struct(*(entry[part] for part in ORDER)), F.lit(self.at_most + 1)
+        )
+
+    def _as_state(self, placed: DataFrame) -> DataFrame:
+        """One row comes out for each row that goes in."""
+        if placed.sparkSession.conf.get(_ROW_BY_ROW, "false") != "true":
+            raise FlowError(
+                "Spark would tell a key's last event of each batch only, not every event",
+                hint=f"set {_ROW_BY_ROW} to true in the session, as penstock's own has it",
+            )
+        grouped = placed.groupBy(*self._keys(placed))
+        return self._reaching_back(grouped.agg(self._newest().alias(_KEPT), F.last(_NOW).alias(_NOW)))
+
+    def _by_windows(self, placed: DataFrame) -> DataFrame:
+        """The same aggregate over all that came before in the log."""
+        spanned = placed.select("*", *(key for key in self._keys(placed) if self.watermark is not None))
+        keys = [name for name in spanned.columns if name.startswith(_KEY) or name == _SPAN]
+        log = [F.col(f"{_NOW}.{EVENT}.{part}") for part in (PARTITION, OFFSET, US)]
+        so_far = Window.partitionBy(*keys).orderBy(*log).rowsBetween(Window.unboundedPreceding, 0)
+        return self._reaching_back(spanned.select(*keys, self._newest().over(so_far).alias(_KEPT), _NOW))
+
+    def _reaching_back(self, kept: DataFrame) -> DataFrame:
+        if self.watermark is None:
+            return kept
+        own = F.floor(F.col(f"{_NOW}.{EVENT}.{US}") / F.lit(self._us))
+        return kept.where(F.unix_micros(f"{_SPAN}.start") == (own - 1) * F.lit(self._us))
+
+    def _told(self, kept: DataFrame, place: list[str]) -> DataFrame:
+        event = F.col(_NOW)[EVENT]
+        first = event[US] - F.lit(self._us)
+        near = F.filter(_KEPT, lambda other: (other[US] > first) & (other[US] <= event[US]))
+        found = kept.select(_NOW, _KEPT, near.alias(RECENT))
+        itself = F.exists(RECENT, lambda other: _same_place(other, event))
+        whole = F.when(itself, F.col(RECENT)).otherwise(F.concat(F.array(event), RECENT))
+        full = F.size(_KEPT) > self.at_most
+        cut = full & (F.element_at(_KEPT, -1)[US] > first)
+        return found.select(
+            event.alias(EVENT),
+            F.slice(whole, 1, self.at_most).alias(RECENT),
+            cut.alias(TRUNCATED),
+            *(F.col(_NOW)[name].alias(name) for name in place),
+        )
+
+
+def _same_place(one: Column, other: Column) -> Column:
+    same = one[US] == other[US]
+    return same & (one[PARTITION] == other[PARTITION]) & (one[OFFSET] == other[OFFSET])

@@ -1,0 +1,140 @@
+"""Patterns as expressions over the recent events of a key: they run inside Spark, in every mode."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from penstock.errors import FlowError
+from penstock.process.keyed.recent import EVENT, RECENT, TRUNCATED, Recent, recent
+from penstock.process.patterns.pattern import Condition, Pattern, Step
+from penstock.process.source import PLACE
+from penstock.process.windows.watermark import Watermark
+
+MATCHED = "matched"
+_FITS = "_fits"
+_CONDITIONS = 62  # one bit of a long for each
+
+
+def match(
+    pattern: Pattern,
+    *,
+    by: str | Sequence[str],
+    time: str,
+    within: str | timedelta,
+    strict: bool = False,
+    at_most: int = 256,
+    watermark: Watermark | str | timedelta | None = None,
+    bounded_keys: bool = False,
+) -> Callable[[DataFrame], DataFrame]:
+    """Give each match of a pattern when its last event comes, with the events that it is made of.
+
+        drained = Pattern.times(3, "kind = 'login_failed'").then("kind = 'transfer' and amount > 1000")
+        logins.transform(patterns.match(drained, by="user", time="at", within="10 minutes"))
+
+    The events of a key are taken in the order of their times (of equal ones, in the log's), as far as they
+    are there and not older than `within` when the last one comes. Events that fit no step are passed over;
+    with `strict` they are not, and a match is made of neighbours. Every event that ends a match gives one
+    row: its keys, `event`, `matched` (its events, the oldest first; of several choices the newest ones) and
+    `truncated`, as in `keyed.recent`, which the other arguments are passed on to.
+    """
+    listed = _conditions(pattern)
+    if len(listed) > _CONDITIONS:
+        raise FlowError(f"a pattern has {len(listed)} conditions, at most {_CONDITIONS} expected")
+    looked_at = recent(
+        by=by, time=time, within=within, at_most=at_most, watermark=watermark, bounded_keys=bounded_keys
+    )
+    return Match(pattern, looked_at, strict, tuple(listed))
+
+
+@dataclass(frozen=True)
+class Match:
+    """What `match` returns."""
+
+    pattern: Pattern
+    recent: Recent
+    strict: bool
+    conditions: tuple[Condition, ...]
+
+    def __call__(self, rows: DataFrame) -> DataFrame:
+        looked_at = rows.withColumn(_FITS, self._fits()).transform(self.recent)
+        in_order = looked_at.withColumn(RECENT, F.reverse(RECENT))
+        found = in_order.withColumn(MATCHED, F.coalesce(*(self._found(way) for way in self.pattern.ways)))
+        place = [PLACE] if PLACE in found.columns else []
+        return found.where(F.col(MATCHED).isNotNull()).select(
+            *(F.col(EVENT)[name].alias(name) for name in self.recent.by),
+            _plain(F.col(EVENT)).alias(EVENT),
+            F.transform(MATCHED, lambda number: _plain(F.get(RECENT, number))).alias(MATCHED),
+            TRUNCATED,
+            *place,
+        )
+
+    def _fits(self) -> Column:
+        """Which of the conditions an event fulfils, as bits."""
+        bits = [
+            F.when(F.expr(each) if isinstance(each, str) else each, F.lit(1 << number)).otherwise(F.lit(0))
+            for number, each in enumerate(self.conditions)
+        ]
+        return reduce(lambda one, other: one.bitwiseOR(other), (bit.cast("long") for bit in bits))
+
+    def _found(self, way: tuple[Step, ...]) -> Column:
+        """The numbers of the events of a match that ends with the last event, or null."""
+        numbered = F.transform(
+            RECENT, lambda other, number: F.struct(other[_FITS].alias(_FITS), number.alias("n"))
+        )
+        none = F.lit(None).cast("array<int>")
+        begun = F.struct(*(none.alias(_part(number)) for number in range(len(way))))
+        ended = F.aggregate(numbered, begun, lambda parts, event: self._advanced(way, parts, event))
+        last = ended[_part(len(way) - 1)]
+        return F.when(F.element_at(last, -1) == F.size(RECENT) - 1, last)
+
+    def _advanced(self, way: tuple[Step, ...], parts: Column, event: Column) -> Column:
+        """For each step, the newest part of a match that ends with it, after one more event."""
+        return F.struct(
+            *(self._step(way, number, parts, event).alias(_part(number)) for number in range(len(way)))
+        )
+
+    def _step(self, way: tuple[Step, ...], number: int, parts: Column, event: Column) -> Column:
+        own, itself = parts[_part(number)], F.array(event["n"])
+        before = parts[_part(number - 1)] if number else F.array().cast("array<int>")
+        fits = self._fulfils(event, way[number].condition)
+        longer = F.when(fits, F.concat(before, itself))  # null if nothing came before
+        if way[number].repeats:
+            longer = F.coalesce(F.when(fits, F.concat(own, itself)), longer)
+        return longer if self.strict else F.coalesce(longer, self._stays(way[number + 1 :], own, event))
+
+    def _stays(self, following: tuple[Step, ...], own: Column, event: Column) -> Column:
+        """What is passed over leaves a part as it is, unless it may not come before the next step."""
+        if not following or following[0].unless is None:
+            return own
+        return F.when(~self._fulfils(event, following[0].unless), own)
+
+    def _fulfils(self, event: Column, condition: Condition) -> Column:
+        bit = next(number for number, each in enumerate(self.conditions) if _same(each, condition))
+        return event[_FITS].bitwiseAND(F.lit(1 << bit).cast("long")) != 0
+
+
+def _conditions(pattern: Pattern) -> list[Condition]:
+    """All conditions of a pattern, each once."""
+    found: list[Condition] = []
+    for step in (step for way in pattern.ways for step in way):
+        for each in (step.condition, step.unless):
+            if each is not None and not any(_same(each, other) for other in found):
+                found.append(each)
+    return found
+
+
+def _same(one: Condition, other: Condition) -> bool:
+    """Columns can't be compared, texts can."""
+    return one is other or (isinstance(one, str) and isinstance(other, str) and one == other)
+
+
+def _part(number: int) -> str:
+    return f"part{number}"
+
+
+def _plain(event: Column) -> Column:
+    return event.dropFields(_FITS)

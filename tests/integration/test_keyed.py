@@ -1,0 +1,164 @@
+"""What is recent of a key: as a stream, in replay, and by the reference; and the columns over it."""
+
+import math
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+import pytest
+from pyspark.sql import functions as F
+from tests.reference import keyed as reference
+
+from penstock.errors import FlowError
+from penstock.process import keyed
+from penstock.testing import Feed
+
+START = datetime(2026, 3, 29, 0, 59, tzinfo=UTC)  # across a change of clocks in half of the world
+SCHEMA = (
+    "card string, at timestamp, n int, amount decimal(12,2), lat double, lon double, shop string, "
+    "_source struct<topic:string,partition:int,offset:long>"
+)
+
+
+def row(number, key, seconds):
+    place = {"topic": "payments", "partition": 0, "offset": number}
+    shop = None if number % 7 == 0 else f"shop{number % 5}"
+    amount = None if number % 11 == 0 else number * 25
+    return key, START + timedelta(seconds=seconds), number, amount, number % 90, number % 180, shop, place
+
+
+def spark_rows(log):
+    from decimal import Decimal
+
+    made = [row(number, *event) for number, event in enumerate(log)]
+    return [
+        (*r[:3], None if r[3] is None else Decimal(r[3]) / 100, float(r[4]), float(r[5]), *r[6:])
+        for r in made
+    ]
+
+
+def make_log(seed, keys=40, events=1500, span=600, late=50):
+    """Disorder, equal times, a null key, halves of a second, a hot key."""
+    random, log = Random(seed), []
+    names = [None, "hot", *(f"k{number}" for number in range(keys))]
+    for number in range(events):
+        clock = number * span / events
+        behind = random.choice((0, 0, 0, 1, 0.5, random.randrange(10), random.randrange(late)))
+        log.append((random.choice([*names, "hot", "hot"]), math.floor(2 * (clock - behind)) / 2))
+    return log
+
+
+def told(rows):
+    return {each.event.n: ([other.n for other in each.recent], each.truncated) for each in rows}
+
+
+def as_stream(spark, operator, log, batches):
+    rows = spark_rows(log)
+    size = -(-len(rows) // batches)
+    with Feed(spark, lambda events: events.transform(operator), output="update", events=SCHEMA) as feed:
+        for start in range(0, len(rows), size):
+            feed.send(events=rows[start : start + size])
+        return feed.results
+
+
+def as_replay(spark, operator, log):
+    rows = spark_rows(log)
+    Random(1).shuffle(rows)  # the order is the log's, not that of the rows
+    return spark.createDataFrame(rows, SCHEMA).transform(operator).collect()
+
+
+@pytest.mark.parametrize("bounded", [False, True])
+def test_stream_and_replay_give_what_the_reference_says(spark, bounded):
+    log = make_log(seed=3)
+    operator = keyed.recent(by="card", time="at", within="1 minute", at_most=1000, bounded_keys=bounded)
+    expected = {n: (found, False) for n, found in enumerate(reference.recent(log, 60))}
+    replayed, streamed = as_replay(spark, operator, log), as_stream(spark, operator, log, batches=4)
+    assert len(replayed) == len(streamed) == len(log)
+    assert told(replayed) == expected
+    assert told(streamed) == expected
+
+
+def test_what_is_cut_is_told_and_the_same_in_each_mode(spark):
+    log = make_log(seed=5)
+    operator = keyed.recent(by="card", time="at", within="1 minute", at_most=8)
+    replayed = told(as_replay(spark, operator, log))
+    assert told(as_stream(spark, operator, log, batches=3)) == replayed
+    whole = reference.recent(log, 60)
+    for number, (found, truncated) in replayed.items():
+        assert found[0] == number, "the event itself is never cut"
+        assert set(found) <= set(whole[number])
+        assert truncated or found == whole[number]
+    assert any(truncated for _, truncated in replayed.values())
+    assert not all(truncated for _, truncated in replayed.values())
+
+
+def test_state_expires_and_what_is_later_than_the_watermark_is_dropped(spark):
+    operator = keyed.recent(by="card", time="at", within="10 seconds", watermark="5 seconds")
+    with Feed(spark, lambda events: events.transform(operator), output="update", events=SCHEMA) as feed:
+        feed.send(events=spark_rows([("a", 0), ("b", 1)]))
+        feed.send(events=spark_rows([("a", 300)]))
+        assert feed.send(events=spark_rows([("b", 2)])) == []
+        states = feed._query.lastProgress["stateOperators"][0]
+        assert states["numRowsDroppedByWatermark"] > 0
+        assert states["numRowsRemoved"] > 0
+
+
+def test_columns_over_what_is_recent(spark):
+    log = [("a", 0), ("a", 30), ("a", 30), ("b", 31), ("a", 65)]
+    rows = spark_rows(log)
+    operator = keyed.recent(by="card", time="at", within="10 minutes")
+    frame = spark.createDataFrame(rows, SCHEMA).transform(operator)
+    last = frame.where("event.n = 4").select(
+        keyed.count().alias("all"),
+        keyed.count(within="1 minute").alias("minute"),
+        keyed.count(where=lambda x: x.n % 2 == 0).alias("even"),
+        keyed.sum("amount", type="decimal(38,2)").alias("sum"),
+        keyed.avg("amount", within="40 seconds").alias("avg"),
+        keyed.min("n").alias("least"),
+        keyed.max("amount").alias("most"),
+        keyed.distinct("shop").alias("shops"),
+        keyed.previous("n").alias("before"),
+        keyed.since(lambda x: x.n == 1).alias("ago"),
+        keyed.since(lambda x: x.n == 4).alias("itself"),
+        keyed.speed_kmh("lat", "lon").alias("kmh"),
+    )
+    found = last.collect()[0]
+    assert (found.all, found.minute, found.even, found.least, found.before) == (4, 3, 3, 0, 2)
+    assert str(found.sum) == "1.75"
+    assert found.avg == pytest.approx((0.25 + 0.5 + 1.0) / 3)
+    assert str(found.most) == "1.00"
+    assert (found.shops, found.ago, found.itself) == (3, 35.0, None)
+    assert found.kmh == pytest.approx(2 * 157.2 / 35 * 3600, rel=0.01)
+
+
+def test_speeds_at_the_edges(spark):
+    frame = spark.createDataFrame(spark_rows([("a", 0), ("a", 0), ("b", 0)]), SCHEMA)
+    operator = keyed.recent(by="card", time="at", within="1 minute")
+    found = frame.transform(operator).select("event.n", keyed.speed_kmh("lat", "lon").alias("kmh"))
+    assert {each.n: each.kmh for each in found.collect()} == {0: None, 1: math.inf, 2: None}
+
+
+def test_an_event_without_a_time_is_not_lost_silently(spark):
+    frame = spark.createDataFrame([(None, None, 0, None, 0.0, 0.0, None, None)], SCHEMA)
+    operator = keyed.recent(by="card", time="at", within="1 minute")
+    with pytest.raises(Exception, match="an event has no time in column 'at'"):
+        frame.transform(operator).collect()
+
+
+def test_a_session_that_would_leave_events_out_is_refused(spark):
+    operator = keyed.recent(by="card", time="at", within="1 minute")
+    name = "spark.sql.streaming.useStreamlineAggregator"
+    spark.conf.set(name, "false")
+    try:
+        with pytest.raises(FlowError, match=f"not every event; set {name} to true"):
+            spark.readStream.format("rate").load().select(
+                F.col("timestamp").alias("at"), F.lit("a").alias("card")
+            ).transform(operator)
+    finally:
+        spark.conf.set(name, "true")
+
+
+def test_descriptions_are_checked():
+    with pytest.raises(FlowError, match="at most 0 recent events"):
+        keyed.recent(by="card", time="at", within="1 minute", at_most=0)
+    with pytest.raises(FlowError, match="a watermark has no use"):
+        keyed.recent(by="card", time="at", within="1 minute", watermark="1 minute", bounded_keys=True)

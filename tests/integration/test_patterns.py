@@ -1,0 +1,134 @@
+"""Patterns on Spark, as a stream and in replay, against a reference that tries everything."""
+
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+import pytest
+from pyspark.sql import functions as F
+from tests.reference import patterns as reference
+
+from penstock.errors import FlowError
+from penstock.process import patterns
+from penstock.process.patterns import Pattern
+from penstock.testing import Feed
+
+START = datetime(2026, 12, 31, 23, 59, tzinfo=UTC)
+SCHEMA = (
+    "user string, at timestamp, n int, kind string, _source struct<topic:string,partition:int,offset:long>"
+)
+WITHIN = 20
+A, B, C, D = (f"kind = '{kind}'" for kind in "abcd")
+PATTERNS = {
+    "sequence": Pattern.one(A).then(B).then(C),
+    "times": Pattern.times(3, A).then(B),
+    "without": Pattern.one(A).then(B, unless=D).then(C),
+    "never between": Pattern.times(2, A).then(C, unless=B),
+    "ways": Pattern.any(Pattern.one(A).then(B), Pattern.one(C).then(D)).then(A),
+    "overlapping": Pattern.one("kind in ('a', 'b')").then("kind in ('b', 'c')").then(F.col("kind") == "b"),
+    "repeats": Pattern.one(A).then(Pattern.at_least(1, B)).then(C, unless=D),
+}
+REPEATING = {"repeats"}
+
+
+def fits(condition):
+    """The same condition in Python, by the kinds that it names."""
+    if condition is None:
+        return None
+    kinds = {"b"} if not isinstance(condition, str) else set(condition.split("kind")[1]) & set("abcd")
+    return lambda event: event[2] in kinds
+
+
+def make_log(seed, users=30, events=900, span=200):
+    random, log = Random(seed), []
+    for number in range(events):
+        time = number * span / events - random.choice((0, 0, 0, 1, random.randrange(6)))
+        log.append(
+            (random.choice([None, *(f"u{n}" for n in range(users))]), round(time), random.choice("abcd"))
+        )
+    return log
+
+
+def spark_rows(log):
+    return [
+        (
+            user,
+            START + timedelta(seconds=time),
+            number,
+            kind,
+            {"topic": "t", "partition": 0, "offset": number},
+        )
+        for number, (user, time, kind) in enumerate(log)
+    ]
+
+
+def seen(log, place):
+    """The events of a key at one of them, in their order, by number."""
+    user, time, _ = log[place]
+    near = [
+        (other[1], number)
+        for number, other in enumerate(log[: place + 1])
+        if other[0] == user and time - WITHIN < other[1] <= time
+    ]
+    return [number for _, number in sorted(near)]
+
+
+def check(name, log, found, strict):
+    ways = [[(fits(s.condition), fits(s.unless), s.repeats) for s in way] for way in PATTERNS[name].ways]
+    for place in range(len(log)):
+        near = seen(log, place)
+        all_of_them = reference.matches(ways, [log[number] for number in near], strict)
+        possible = [[near[number] for number in each] for each in all_of_them]
+        if not possible:
+            assert place not in found, (name, place)
+            continue
+        assert found[place] in possible, (name, place)
+        if name not in REPEATING and len(ways) == 1:
+            newest = max(all_of_them, key=lambda each: each[::-1])
+            assert found[place] == [near[number] for number in newest], (name, place)
+
+
+def told(rows):
+    return {row.event.n: [event.n for event in row.matched] for row in rows}
+
+
+@pytest.mark.parametrize("strict", [False, True], ids=["skipping", "strict"])
+def test_replay_finds_what_the_reference_finds(spark, strict):
+    log = make_log(seed=11)
+    rows = spark.createDataFrame(spark_rows(log), SCHEMA).cache()
+    for name, pattern in PATTERNS.items():
+        operator = patterns.match(pattern, by="user", time="at", within=f"{WITHIN} seconds", strict=strict)
+        check(name, log, told(rows.transform(operator).collect()), strict)
+
+
+@pytest.mark.parametrize("name", ["without", "repeats"])
+def test_a_stream_finds_the_same(spark, name):
+    log = make_log(seed=12, events=600)
+    operator = patterns.match(PATTERNS[name], by="user", time="at", within=f"{WITHIN} seconds")
+    rows = spark_rows(log)
+    with Feed(spark, lambda events: events.transform(operator), output="update", events=SCHEMA) as feed:
+        for start in range(0, len(rows), 200):
+            feed.send(events=rows[start : start + 200])
+    found = told(feed.results)
+    assert len(found) == len(feed.results) > 0
+    check(name, log, found, strict=False)
+
+
+def test_the_result_holds_the_key_the_events_and_the_place(spark):
+    log = [("u", 0, "a"), ("v", 1, "b"), ("u", 2, "b")]
+    operator = patterns.match(Pattern.one(A).then(B), by="user", time="at", within="1 minute")
+    (row,) = spark.createDataFrame(spark_rows(log), SCHEMA).transform(operator).collect()
+    assert (row.user, row.event.n, [event.kind for event in row.matched]) == ("u", 2, ["a", "b"])
+    assert (row.truncated, row._source.offset) == (False, 2)
+    assert "_fits" not in row.event.asDict()
+
+
+def test_descriptions_are_checked():
+    with pytest.raises(FlowError, match="happens 0 times"):
+        Pattern.times(0, A)
+    with pytest.raises(FlowError, match="has none"):
+        Pattern.any()
+    many = Pattern.one("n = 0")
+    for number in range(1, 70):
+        many = many.then(f"n = {number}")
+    with pytest.raises(FlowError, match="70 conditions, at most 62"):
+        patterns.match(many, by="user", time="at", within="1 minute")

@@ -1,0 +1,26 @@
+"""All matches of a pattern that end with the last of some events, found by trying everything."""
+
+
+def matches(ways, events, strict=False):
+    """Of steps (fits, unless, repeats) and events in order: every match, as the numbers of its events."""
+    return [found for way in ways for found in _ending(way, len(way) - 1, events, len(events) - 1, strict)]
+
+
+def _ending(way, step, events, place, strict):
+    """Every match of the steps up to one whose last event is at a place."""
+    fits, _, repeats = way[step]
+    if place < 0 or not fits(events[place]):
+        return
+    if step == 0:
+        yield (place,)
+    for earlier in range(place):
+        if strict and earlier != place - 1:
+            continue
+        if repeats:
+            yield from ((*found, place) for found in _ending(way, step, events, earlier, strict))
+        if step > 0 and _allowed(way[step], events[earlier + 1 : place]):
+            yield from ((*found, place) for found in _ending(way, step - 1, events, earlier, strict))
+
+
+def _allowed(step, between):
+    return step[1] is None or not any(step[1](event) for event in between)
