@@ -1,5 +1,7 @@
 """One broker, one database and one Spark session for all tests of a process that need them."""
 
+import os
+
 import pytest
 
 from penstock.events import new_id
@@ -23,6 +25,9 @@ def pytest_collection_modifyitems(items):
     """Files that take a minute or more come first: neither process is left alone with one at the end."""
     places = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path.name, len(places)))
+
+
+os.environ["KAFKA_JVM_PERFORMANCE_OPTS"] = quick.JAVA
 
 
 @pytest.fixture(scope="session")

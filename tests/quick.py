@@ -1,3 +1,4 @@
-"""Settings for drivers and sessions that live a minute: compiling for the long run would take longer."""
+"""Settings for drivers, sessions and brokers that live a minute: compiling for longer would take longer."""
 
-SPARK = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+SPARK = {"spark.driver.extraJavaOptions": JAVA}

@@ -1,6 +1,7 @@
 """Kafka on this machine: one KRaft node, broker and controller in one process, on loopback."""
 
 import base64
+import os
 import secrets
 import signal
 import subprocess
@@ -16,7 +17,9 @@ from penstock.local import fencing, jars, java, ports
 from penstock.local.files import draft, write_whole
 
 _LOG4J = Path(__file__).with_name("log4j2.xml")
-_JVM = ("-Xms256m", "-Xmx768m", "-XX:+UseG1GC", "-XX:+ExitOnOutOfMemoryError", "-Djava.awt.headless=true")
+_JVM = ("-XX:+ExitOnOutOfMemoryError", "-Djava.awt.headless=true")
+# What Java is given otherwise, by the variables that Kafka's own start scripts know.
+_CHOSEN = {"KAFKA_HEAP_OPTS": "-Xms256m -Xmx768m", "KAFKA_JVM_PERFORMANCE_OPTS": "-XX:+UseG1GC"}
 # One node holds the only copy of everything: nobody takes over, so it isn't fenced for being slow or paused.
 # Tests want short sessions of groups and few internal partitions.
 _SETTINGS = {
@@ -93,7 +96,7 @@ class Kafka:
             self._declare_dead(program)
         write_whole(self.folder / "server.properties", self._properties(port, ports.any_free()))
         self.logs[0].parent.mkdir(parents=True, exist_ok=True)
-        return [program[0], *_JVM, *_logging(self.logs[0]), *program[1:], *self.identity]
+        return [program[0], *_JVM, *_chosen(), *_logging(self.logs[0]), *program[1:], *self.identity]
 
     def answers(self, port: int) -> bool:
         """Say whether a client gets metadata that names this broker."""
@@ -148,6 +151,10 @@ class Kafka:
             "inter.broker.listener.name": "PLAINTEXT",
         }
         return _lines(placed)
+
+
+def _chosen() -> list[str]:
+    return [word for name, usual in _CHOSEN.items() for word in os.environ.get(name, usual).split()]
 
 
 def _controller(port: int) -> str:
