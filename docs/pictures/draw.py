@@ -13,7 +13,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from penstock.process import dedup, session, windows
+from penstock.process import dedup, keyed, ranking, session, sketches, windows
 from penstock.process.windows import Late, agg
 from penstock.testing import Feed
 
@@ -52,7 +52,7 @@ class Timeline:
 
     def result(self, row: Row) -> None:
         start, end = (seconds(row[name]) for name in ("start", "end"))
-        told = f"{row.rank}. {row.key}: {row.views}" if "rank" in row else f"{row.kind}: {row.rows}"
+        told = row.told if "told" in row else f"{row.kind}: {row.rows}"
         self.lines.append(("bar", told, start, end, COLOURS[row.kind]))
 
     def moved(self, time: float) -> None:
@@ -111,10 +111,12 @@ def at(time: float) -> datetime:
     return START + timedelta(seconds=time)
 
 
-def draw(spark: SparkSession, function: Callable[[DataFrame], DataFrame], steps: list[Step]) -> None:
+def draw(
+    spark: SparkSession, function: Callable[[DataFrame], DataFrame], steps: list[Step], output: str = "append"
+) -> None:
     """Run a function over steps, and draw what it did."""
     timeline, latest, number = Timeline(function.__doc__ or "", 80), -1.0, 0
-    with Feed(spark, function, rows=SCHEMA) as feed:
+    with Feed(spark, function, rows=SCHEMA, output=output) as feed:
         for step in steps:
             if isinstance(step, list):
                 rows = [("a", at(time), number + place) for place, time in enumerate(step)]
@@ -126,9 +128,10 @@ def draw(spark: SparkSession, function: Callable[[DataFrame], DataFrame], steps:
             else:
                 told = feed.advance(at(step))
                 latest = max(latest, step)
-            timeline.moved(latest)
+            if function is not leaders:  # which has no watermark
+                timeline.moved(latest)
             results = [row for row in told if "kind" in row and row.kind is not None]
-            for row in sorted(results, key=lambda row: (row.end, row.start, row.asDict().get("rank", 0))):
+            for row in sorted(results, key=lambda row: (row.end, row.start, row.asDict().get("told", ""))):
                 timeline.result(row)
     (HERE / f"{function.__name__}.svg").write_text(timeline.svg())
 
@@ -181,9 +184,44 @@ def native(rows: DataFrame) -> DataFrame:
 
 def top(rows: DataFrame) -> DataFrame:
     """The two greatest of three keys, which take turns, in each window of 20 s"""
-    keyed = rows.withColumn("key", F.concat(F.lit("key "), F.col("n") % 3))
     minutes = windows.tumbling("20 seconds", time="at", by="key", watermark="5 seconds")
-    return keyed.transform(minutes.top(2, "views", F.count("*").alias("views")))
+    best = taking_turns(rows).transform(minutes.top(2, "views", F.count("*").alias("views")))
+    return best.withColumn("told", F.format_string("%d. %s: %d", "rank", "key", "views"))
+
+
+def leaders(rows: DataFrame) -> DataFrame:
+    """The two greatest of three keys over all that has come: places that have changed are told"""
+    best = taking_turns(rows).transform(
+        ranking.top(2, "views", by="key", views=agg.count(), last=agg.max("at"))
+    )
+    return best.select(
+        F.lit(START).alias("start"),
+        F.col("last").alias("end"),
+        F.lit("on time").alias("kind"),
+        F.format_string("%d. %s: %d", "place", "key", "views").alias("told"),
+    )
+
+
+def sketched(rows: DataFrame) -> DataFrame:
+    """About how many different keys there are in each window of 20 s"""
+    windowing = windows.tumbling("20 seconds", time="at", watermark="5 seconds")
+    counted = taking_turns(rows).transform(windowing.agg(sketches.distinct("key", error=0.02).alias("keys")))
+    return counted.withColumn("told", F.format_string("about %d keys", "keys"))
+
+
+def recent(rows: DataFrame) -> DataFrame:
+    """What is recent, 20 s back, at each event when it comes"""
+    seen = rows.transform(keyed.recent(by="key", time="at", within="20 seconds", watermark="5 seconds"))
+    return seen.select(
+        (F.col("event.at") - F.expr("interval 20 seconds")).alias("start"),
+        F.col("event.at").alias("end"),
+        F.lit("on time").alias("kind"),
+        F.format_string("recent: %d", keyed.count()).alias("told"),
+    )
+
+
+def taking_turns(rows: DataFrame) -> DataFrame:
+    return rows.withColumn("key", F.concat(F.lit("key "), F.col("n") % 3))
 
 
 def duplicates(rows: DataFrame) -> DataFrame:
@@ -199,6 +237,9 @@ def main() -> None:
     for function in (tumbling, hopping, sliding, native):
         draw(spark, function, STORY)
     draw(spark, top, [[3, 8, 12, 15], [21, 33, 28, 30, 31], 60.0, [62]])
+    draw(spark, leaders, [[3, 8, 12, 15], [21], [28, 33]])
+    draw(spark, sketched, [[3, 8, 12, 15], [21, 28], [33], 60.0])
+    draw(spark, recent, [[3], [12], [21], [14], [33]], output="update")
     draw(spark, sessions, [[3, 8], [20, 24], [38], [14], 45.0, [60], 79.0])
     draw(spark, duplicates, [[3], [10, 25], [36], [30], [70], [2]])
     spark.stop()
