@@ -6,7 +6,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from penstock.cli import demo, flows, groups, local, registry, schemas, topics
+from penstock.cli import demo, flows, groups, local, registry, schemas, state, topics
 from penstock.errors import PenstockError
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ registry.register(app)
 app.add_typer(topics.app, name="topics")
 app.add_typer(groups.app, name="groups")
 app.add_typer(schemas.app, name="schemas")
+app.add_typer(state.app, name="state")
 
 
 def run() -> None:

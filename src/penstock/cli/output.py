@@ -18,7 +18,7 @@ def show(rows: Iterable[Any], columns: Sequence[str], *, as_json: bool, empty: s
     """Show dataclasses or dicts, a row each; `empty` is said to people when there are none."""
     found = [asdict(row) if is_dataclass(row) and not isinstance(row, type) else dict(row) for row in rows]
     if as_json:
-        typer.echo(json.dumps(found, default=_plain, indent=2))
+        typer.echo(json.dumps(found, default=plain, indent=2))
     elif not found:
         console.print(empty)
     else:
@@ -45,7 +45,8 @@ def _cell(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Return a value that JSON does not know as one that it does."""
     if isinstance(value, datetime):
         return value.isoformat()
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

@@ -5,6 +5,18 @@ from penstock.pipeline.flow import Flow
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.progress import Progress, ProgressStore
 from penstock.pipeline.runner import Runner
+from penstock.pipeline.stored import Stored, stored_state
 from penstock.pipeline.verify import Account, verify
 
-__all__ = ["Account", "Conservation", "Flow", "Pipeline", "Progress", "ProgressStore", "Runner", "verify"]
+__all__ = [
+    "Account",
+    "Conservation",
+    "Flow",
+    "Pipeline",
+    "Progress",
+    "ProgressStore",
+    "Runner",
+    "Stored",
+    "stored_state",
+    "verify",
+]

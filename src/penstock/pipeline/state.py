@@ -12,7 +12,7 @@ from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.job import Job
 from penstock.pipeline.logical import Node, logical_plan
 
-_FILE = "penstock.json"
+DESCRIPTION = "penstock.json"  # beside the checkpoint
 _STATEFUL = (
     "Aggregate",
     "Join",
@@ -62,7 +62,7 @@ def compare_state(before: dict[str, Any], after: dict[str, Any]) -> Iterator[Fin
 def refuse_changed_state(job: Job, frame: DataFrame, checkpoint: Checkpoint, reads: Sequence[str]) -> None:
     """Refuse a flow that can't go on with its state; write down what it is, for the next time."""
     after = describe_state(job, frame, reads)
-    written = checkpoint.read(_FILE)
+    written = checkpoint.read(DESCRIPTION)
     if written is not None and checkpoint.id is not None:
         lost = [each for each in compare_state(json.loads(written), after) if not each.kept]
         if lost:
@@ -72,7 +72,7 @@ def refuse_changed_state(job: Job, frame: DataFrame, checkpoint: Checkpoint, rea
                 hint="undo the change, or give the flow a new name, which begins anew",
             )
     if written is None or json.loads(written) != after:
-        checkpoint.write(_FILE, json.dumps(after))
+        checkpoint.write(DESCRIPTION, json.dumps(after))
 
 
 def _is_stateful(node: Node) -> bool:

@@ -1,0 +1,134 @@
+"""The state of a flow as its checkpoint holds it: of any key, as it is or as it was after a batch."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from penstock.errors import FlowError
+from penstock.pipeline.checkpoint import Checkpoint
+from penstock.pipeline.state import DESCRIPTION
+from penstock.process.vectorised import unpack
+from penstock.settings import Settings
+
+_VECTORISED = "transformWithState"
+_BUCKETS = re.compile(r", in \d+ buckets by (.*) binary$")
+# How Spark finds its way in the list of a key's greatest values: nobody's business.
+_INNER = {"orderings", "heapIndices", "valueSet"}
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What a stateful step of a flow keeps under a key; steps are numbered as Spark does, from the end."""
+
+    step: int
+    key: dict[str, Any]
+    value: dict[str, Any]
+
+
+def stored_state(
+    spark: SparkSession, settings: Settings, flow: str, key: Sequence[str], *, batch: int | None = None
+) -> list[Stored]:
+    """Return what `pipeline.flow` keeps under a key, whose parts are given as text.
+
+    The flow may be running: what its last finished batch has left is read, or an earlier one, as long as
+    Spark keeps it (100 batches, unless it is said otherwise).
+    """
+    checkpoint = Checkpoint(spark, f"{settings.flows}/{flow.replace('.', '/', 1)}/checkpoint")
+    found: list[Stored] = []
+    for step in _steps(spark, checkpoint, flow, batch):
+        reader = spark.read.format("statestore").option("operatorId", step.operatorId)
+        if batch is not None:
+            reader = reader.option("batchId", batch)
+        if step.operatorName.startswith(_VECTORISED):
+            rows = reader.option("stateVarName", "bucket").load(checkpoint.path)
+            found += _of_frames(rows, step.operatorId, _by(checkpoint), tuple(key))
+        else:
+            found += _of_rows(reader.load(checkpoint.path), step.operatorId, tuple(key))
+    return found
+
+
+def _steps(spark: SparkSession, checkpoint: Checkpoint, flow: str, batch: int | None) -> list[Row]:
+    if checkpoint.id is None:
+        raise FlowError(f"flow {flow!r} has no checkpoint", hint="has it run, and with these settings?")
+    try:
+        steps = spark.read.format("state-metadata").load(checkpoint.path).collect()
+    except PySparkException:  # it keeps no state
+        return []
+    for step in steps:
+        if batch is not None and not step.minBatchId <= batch <= step.maxBatchId:
+            raise FlowError(
+                f"the state of {flow!r} after batch {batch} is not there",
+                hint=f"batches {step.minBatchId} to {step.maxBatchId} are",
+            )
+    return list({step.operatorId: step for step in steps}.values())
+
+
+def _by(checkpoint: Checkpoint) -> list[str]:
+    """The key columns of a vectorised step, which its description tells."""
+    described = json.loads(checkpoint.read(DESCRIPTION) or "{}").get("state", [])
+    told = [_BUCKETS.search(shape) for step in described for shape in step["shape"]]
+    return next((match[1].split(", ") for match in told if match and match[1]), [])
+
+
+def _of_rows(rows: DataFrame, step: int, key: tuple[str, ...]) -> Iterator[Stored]:
+    schema = rows.schema["key"].dataType
+    assert isinstance(schema, StructType)  # noqa: S101
+    parts = [field.name for field in schema if not isinstance(field.dataType, StructType)]
+    same = [F.col("key")[name].cast("string") == value for name, value in zip(parts, key, strict=False)]
+    fits = F.lit(len(parts) == len(key))
+    for condition in same:
+        fits = fits & condition
+    for row in rows.where(fits).collect():
+        yield Stored(step, _plain(row.key), _plain(row.value))
+
+
+def _of_frames(rows: DataFrame, step: int, by: list[str], key: tuple[str, ...]) -> Iterator[Stored]:
+    """Frames are looked through where they are; only what is of the key comes here."""
+    found = rows.select("value.kept").mapInArrow(_OfKey(tuple(by), key), "row string")
+    for row in found.collect():
+        value = json.loads(row[0])
+        names = by or list(value)[: len(key)]
+        yield Stored(step, {name: value.pop(name) for name in names}, value)
+
+
+@dataclass(frozen=True)
+class _OfKey:
+    """The rows of packed frames that are of a key, as JSON."""
+
+    by: tuple[str, ...]
+    key: tuple[str, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            rows = [
+                json.dumps(row, default=str)
+                for packed in batch.column(0).to_pylist()
+                for row in self._of(packed)
+            ]
+            yield pa.record_batch([pa.array(rows, pa.string())], names=["row"])
+
+    def _of(self, packed: bytes) -> list[dict[str, Any]]:
+        frame = unpack(packed)
+        names = self.by or tuple(frame.columns[: len(self.key)])
+        if len(names) != len(self.key):
+            return []
+        same = [pl.col(name).cast(pl.String) == value for name, value in zip(names, self.key, strict=True)]
+        return frame.filter(*same).to_dicts()
+
+
+def _plain(value: Any) -> Any:
+    """A row of Spark's as plain values, without what only Spark needs."""
+    if isinstance(value, Row):
+        return {name: _plain(each) for name, each in value.asDict().items() if name not in _INNER}
+    if isinstance(value, list):
+        return [_plain(each) for each in value if each is not None]
+    return value
