@@ -20,7 +20,6 @@ FAULTS = (
     "cut_postgres",
     "drop_kafka_reply",
     "kill_driver",
-    "cut_kafka",
 )
 
 

@@ -103,6 +103,8 @@ class Broker:
         isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     ) -> dict[int, int]:
         def ask() -> dict[int, int]:
+            # A client that is not connected yet would rest for one to three seconds before it asks.
+            self.admin.list_topics(partitions[0].topic, timeout=TIMEOUT)
             asked = self.admin.list_offsets(dict.fromkeys(partitions, spec), isolation_level=isolation)
             return {place.partition: self._wait(future).offset for place, future in asked.items()}
 

@@ -18,6 +18,9 @@ from penstock.settings import Settings
 
 Message = tuple[str, bytes | None, bytes | None, list[tuple[str, bytes]] | None]
 _FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)
+# A client connects when it has something to ask, and one that asks for its coordinator before it is connected
+# rests for half a second. So the clients of lanes connect at once, and ask for topics before anything else.
+_AT_ONCE = {"enable.sparse.connections": False}
 _TAIL = 20  # entries are looked for among the ledger's last records before all of it is read
 
 
@@ -44,7 +47,11 @@ class Lane:
             "partitioner": "murmur2_random",
         }
         with self._told("open"):
-            self._producer = confluent_kafka.Producer(configuration(settings, own, demanded, Ear()))
+            self._producer = confluent_kafka.Producer(
+                configuration(settings, own | _AT_ONCE, demanded, Ear())
+            )
+            for _ in range(2):  # after one answer it may still take itself for unconnected
+                self._producer.list_topics(ledger_topic(sink), TIMEOUT)
             self._producer.init_transactions(TIMEOUT)
             self.entry = _last_entry(settings, sink, number)
         reach("sink.kafka.opened", sink)
@@ -129,9 +136,10 @@ def _last_entry(settings: Settings, sink: str, number: int) -> Entry:
         "auto.offset.reset": "earliest",
         "fetch.wait.max.ms": 10,
     }
-    client = confluent_kafka.Consumer(configuration(settings, {}, demanded, Ear()))
+    client = confluent_kafka.Consumer(configuration(settings, _AT_ONCE, demanded, Ear()))
     try:
         place = TopicPartition(ledger_topic(sink), number)
+        client.list_topics(place.topic, TIMEOUT)
         first, _ = client.get_watermark_offsets(place, timeout=TIMEOUT)
         end = Broker(settings).end(place.topic, number)  # a reader of committed entries is told of no others
         near = max(first, end - _TAIL)
