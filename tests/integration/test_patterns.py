@@ -1,5 +1,6 @@
 """Patterns on Spark, as a stream and in replay, against a reference that tries everything."""
 
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 
@@ -8,6 +9,9 @@ from pyspark.sql import functions as F
 from tests.reference import patterns as reference
 
 from penstock.errors import FlowError
+from penstock.events import Event
+from penstock.log import Broker, Consumer, Producer, Topic, apply
+from penstock.pipeline import Pipeline, Runner
 from penstock.process import patterns
 from penstock.process.patterns import Pattern
 from penstock.testing import Feed
@@ -72,19 +76,19 @@ def seen(log, place):
     return [number for _, number in sorted(near)]
 
 
-def check(name, log, found, strict):
+def check(name, log, answers, strict):
     ways = [[(fits(s.condition), fits(s.unless), s.repeats) for s in way] for way in PATTERNS[name].ways]
     for place in range(len(log)):
         near = seen(log, place)
         all_of_them = reference.matches(ways, [log[number] for number in near], strict)
         possible = [[near[number] for number in each] for each in all_of_them]
         if not possible:
-            assert place not in found, (name, place)
+            assert place not in answers, (name, place)
             continue
-        assert found[place] in possible, (name, place)
+        assert answers[place] in possible, (name, place)
         if name not in REPEATING and len(ways) == 1:
             newest = max(all_of_them, key=lambda each: each[::-1])
-            assert found[place] == [near[number] for number in newest], (name, place)
+            assert answers[place] == [near[number] for number in newest], (name, place)
 
 
 def told(rows):
@@ -108,9 +112,9 @@ def test_a_stream_finds_the_same(spark, name):
     with Feed(spark, lambda events: events.transform(operator), output="update", events=SCHEMA) as feed:
         for start in range(0, len(rows), 200):
             feed.send(events=rows[start : start + 200])
-    found = told(feed.results)
-    assert len(found) == len(feed.results) > 0
-    check(name, log, found, strict=False)
+    answers = told(feed.results)
+    assert len(answers) == len(feed.results) > 0
+    check(name, log, answers, strict=False)
 
 
 def test_the_result_holds_the_key_the_events_and_the_place(spark):
@@ -133,3 +137,47 @@ def test_descriptions_are_checked():
         many = many.then(f"n = {number}")
     with pytest.raises(FlowError, match="70 conditions, at most 62"):
         patterns.match(many, by="user", time="at", within="1 minute")
+
+
+@dataclass(frozen=True)
+class Act(Event):
+    user: str
+    kind: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Found(Event):
+    user: str
+    evidence: list[str]
+    at: datetime
+
+
+acts = Topic("patterns.acts", Act, key="user")
+found = Topic("patterns.found", Found, key="user")
+watch = Pipeline("patterns")
+
+
+@watch.flow(reads={"acts": acts}, writes=found, mode="realtime", checkpoint="5 seconds")
+def unlocked(acts):
+    pattern = Pattern.times(3, "kind = 'failed'").then("kind = 'transfer'", unless="kind = 'reset'")
+    matches = acts.transform(patterns.match(pattern, by="user", time="at", within="1 minute", at_most=20))
+    ids = F.transform("matched", lambda act: act.id)
+    return matches.select("event.id", "user", ids.alias("evidence"), "event.at")
+
+
+def test_a_pattern_in_real_time(settings, spark, tmp_path):
+    place = replace(settings, data=tmp_path)
+    apply([acts, found], Broker(place))
+    kinds = ["failed", "failed", "failed", "transfer", "reset", "transfer"]
+    sent = [
+        Act(user, kind, START + timedelta(seconds=number), id=f"{user}{number}")
+        for user in ("ann", "bob")
+        for number, kind in enumerate(kinds if user == "ann" else kinds[1:])
+    ]
+    with Runner(watch, place, spark=spark), Producer(place) as producer, Consumer(found, place) as consumer:
+        producer.send_all(acts, sent)
+        producer.flush()
+        record = next(iter(consumer.records(idle="1 minute")))
+        assert (record.event.id, record.event.evidence) == ("ann3", ["ann0", "ann1", "ann2", "ann3"])
+        assert list(consumer.records(idle="2 seconds")) == []

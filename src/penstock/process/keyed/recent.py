@@ -72,12 +72,16 @@ class Recent:
         entry = F.struct(*(F.col(f"`{name}`") for name in rows.columns if name != PLACE), *order_of(marked))
         place = [PLACE] if PLACE in rows.columns else []
         placed = marked.select(
-            *(F.col(f"`{name}`").alias(f"{_KEY}{number}") for number, name in enumerate(self.by)),
+            *(F.col(f"`{name}`").alias(key) for key, name in zip(self._keys, self.by, strict=True)),
             TIME,
             F.struct(entry.alias(EVENT), *place).alias(_NOW),
         )
         kept = self._as_state(placed) if rows.isStreaming else self._by_windows(placed)
         return self._told(kept, place)
+
+    @property
+    def _keys(self) -> list[str]:
+        return [f"{_KEY}{number}" for number in range(len(self.by))]
 
     @property
     def _us(self) -> int:
@@ -90,15 +94,11 @@ class Recent:
             return rows.withColumn(TIME, time)
         return self.watermark.marked(rows, time)
 
-    def _keys(self, placed: DataFrame) -> list[Column]:
+    def _span(self) -> list[Column]:
         """State is kept in stretches of twice the time: one of them reaches back far enough from an event."""
-        keys = [F.col(name) for name in placed.columns if name.startswith(_KEY)]
         if self.watermark is None:
-            return keys
-        return [
-            *keys,
-            F.window(TIME, f"{2 * self._us} microseconds", f"{self._us} microseconds").alias(_SPAN),
-        ]
+            return []
+        return [F.window(TIME, f"{2 * self._us} microseconds", f"{self._us} microseconds").alias(_SPAN)]
 
     def _newest(self) -> Column:
         """The newest events: one more than wanted, which tells whether there were more."""
@@ -114,13 +114,13 @@ class Recent:
                 "Spark would tell a key's last event of each batch only, not every event",
                 hint=f"set {_ROW_BY_ROW} to true in the session, as penstock's own has it",
             )
-        grouped = placed.groupBy(*self._keys(placed))
+        grouped = placed.groupBy(*self._keys, *self._span())
         return self._reaching_back(grouped.agg(self._newest().alias(_KEPT), F.last(_NOW).alias(_NOW)))
 
     def _by_windows(self, placed: DataFrame) -> DataFrame:
         """The same aggregate over all that came before in the log."""
-        spanned = placed.select("*", *(key for key in self._keys(placed) if self.watermark is not None))
-        keys = [name for name in spanned.columns if name.startswith(_KEY) or name == _SPAN]
+        spanned = placed.select("*", *self._span())
+        keys = [*self._keys, *(name for name in spanned.columns if name == _SPAN)]
         log = [F.col(f"{_NOW}.{EVENT}.{part}") for part in (PARTITION, OFFSET, US)]
         so_far = Window.partitionBy(*keys).orderBy(*log).rowsBetween(Window.unboundedPreceding, 0)
         return self._reaching_back(spanned.select(*keys, self._newest().over(so_far).alias(_KEPT), _NOW))
