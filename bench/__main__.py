@@ -5,7 +5,7 @@ import sys
 
 import psutil
 
-from bench import kafka_sink, latency, log, postgres_sink, queues, windows
+from bench import kafka_sink, latency, log, postgres_sink, queues, state, windows
 
 BENCHMARKS = {
     "log": log.main,
@@ -14,6 +14,7 @@ BENCHMARKS = {
     "postgres-sink": postgres_sink.main,
     "latency": latency.main,
     "windows": windows.main,
+    "state": state.main,
 }
 
 

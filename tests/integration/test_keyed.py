@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 
 import pytest
+from pyspark.errors import SparkRuntimeException
 from pyspark.sql import functions as F
 from tests.reference import keyed as reference
 
@@ -162,3 +163,11 @@ def test_descriptions_are_checked():
         keyed.recent(by="card", time="at", within="1 minute", at_most=0)
     with pytest.raises(FlowError, match="a watermark has no use"):
         keyed.recent(by="card", time="at", within="1 minute", watermark="1 minute", bounded_keys=True)
+
+
+def test_a_column_that_looks_further_back_than_what_is_recent_is_refused(spark):
+    rows = spark.createDataFrame(spark_rows([("a", 0)]), SCHEMA)
+    recent = rows.transform(keyed.recent(by="card", time="at", within="1 minute"))
+    assert recent.select(keyed.count(within="1 minute")).collect()[0][0] == 1
+    with pytest.raises(SparkRuntimeException, match="looks 0:02:00 back, further than"):
+        recent.select(keyed.count(within="2 minutes")).collect()

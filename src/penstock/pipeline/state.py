@@ -11,6 +11,7 @@ from penstock.errors import FlowError
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.job import Job
 from penstock.pipeline.logical import Node, logical_plan
+from penstock.process.keyed.about import About
 
 DESCRIPTION = "penstock.json"  # beside the checkpoint
 _STATEFUL = (
@@ -111,8 +112,16 @@ def _step(number: int, old: dict[str, Any] | None, new: dict[str, Any] | None) -
         return Finding(subject, False, "the step is gone")
     if old is None:
         return Finding(subject, False, "the step is new and would start empty in mid-stream")
+    if _grown(old, new):
+        return Finding(subject, True, "it has become wider, new columns begin with null")
     gone, come = ({*a["shape"]} - {*b["shape"]} for a, b in ((old, new), (new, old)))
     return Finding(subject, False, f"it had {_listed(gone)}, it would have {_listed(come)}")
+
+
+def _grown(old: dict[str, Any], new: dict[str, Any]) -> bool:
+    """Whether both are keyed state, and the new one holds what the old one has."""
+    before, after = (About.read(",".join(each["shape"]).removesuffix(" binary")) for each in (old, new))
+    return before is not None and after is not None and after.holds(before)
 
 
 def _listed(columns: set[str]) -> str:

@@ -9,13 +9,15 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from penstock.errors import FlowError
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.state import DESCRIPTION
+from penstock.process.keyed.buckets import RUNS
+from penstock.process.keyed.runs import GONE, HASH
 from penstock.process.vectorised import unpack
 from penstock.settings import Settings
 
@@ -49,8 +51,9 @@ def stored_state(
         if batch is not None:
             reader = reader.option("batchId", batch)
         if step.operatorName.startswith(_VECTORISED):
-            rows = reader.option("stateVarName", "bucket").load(checkpoint.path)
-            found += _of_frames(rows, step.operatorId, _by(checkpoint), tuple(key))
+            found += _of_frames(
+                _frames(reader, checkpoint, step), step.operatorId, _by(checkpoint), tuple(key)
+            )
         else:
             found += _of_rows(reader.load(checkpoint.path), step.operatorId, tuple(key))
     return found
@@ -91,13 +94,23 @@ def _of_rows(rows: DataFrame, step: int, key: tuple[str, ...]) -> Iterator[Store
         yield Stored(step, _plain(row.key), _plain(row.value))
 
 
-def _of_frames(rows: DataFrame, step: int, by: list[str], key: tuple[str, ...]) -> Iterator[Stored]:
-    """Frames are looked through where they are; only what is of the key comes here."""
-    found = rows.select("value.kept").mapInArrow(_OfKey(tuple(by), key), "row string")
-    for row in found.collect():
-        value = json.loads(row[0])
-        names = by or list(value)[: len(key)]
-        yield Stored(step, {name: value.pop(name) for name in names}, value)
+def _frames(reader: DataFrameReader, checkpoint: Checkpoint, step: Row) -> DataFrame:
+    """Packed frames, numbered in the order in which they were written."""
+    if f'"{RUNS}"' in step.operatorProperties:
+        runs = reader.option("stateVarName", RUNS).load(checkpoint.path)
+        return runs.select("user_map_key.number", "user_map_value.packed")
+    buckets = reader.option("stateVarName", "bucket").load(checkpoint.path)
+    return buckets.select(F.lit(0).cast("long").alias("number"), F.col("value.kept").alias("packed"))
+
+
+def _of_frames(frames: DataFrame, step: int, by: list[str], key: tuple[str, ...]) -> Iterator[Stored]:
+    """Frames are looked through where they are; only what is of the key comes here, the newest of it."""
+    found = frames.mapInArrow(_OfKey(tuple(by), key), "number long, row string").collect()
+    newest = max((row.number for row in found), default=0)
+    for value in (json.loads(row.row) for row in found if row.number == newest):
+        if not value.pop(GONE, False):
+            names = by or list(value)[: len(key)]
+            yield Stored(step, {name: value.pop(name) for name in names}, value)
 
 
 @dataclass(frozen=True)
@@ -109,12 +122,13 @@ class _OfKey:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
+            frames = zip(*(column.to_pylist() for column in batch.columns), strict=True)
             rows = [
-                json.dumps(row, default=str)
-                for packed in batch.column(0).to_pylist()
+                {"number": number, "row": json.dumps(row, default=str)}
+                for number, packed in frames
                 for row in self._of(packed)
             ]
-            yield pa.record_batch([pa.array(rows, pa.string())], names=["row"])
+            yield pa.RecordBatch.from_pylist(rows, pa.schema({"number": pa.int64(), "row": pa.string()}))
 
     def _of(self, packed: bytes) -> list[dict[str, Any]]:
         frame = unpack(packed)
@@ -122,7 +136,7 @@ class _OfKey:
         if len(names) != len(self.key):
             return []
         same = [pl.col(name).cast(pl.String) == value for name, value in zip(names, self.key, strict=True)]
-        return frame.filter(*same).to_dicts()
+        return frame.filter(*same).drop(HASH, strict=False).to_dicts()
 
 
 def _plain(value: Any) -> Any:

@@ -76,6 +76,8 @@ def session(
         "spark.jars": jars.class_path("spark").replace(os.pathsep, ","),
     }
     given = dict(settings.spark) if settings else {}
+    if given.get("spark.master", "local").startswith("local"):  # workers find the modules that are found here
+        chosen["spark.executorEnv.PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     if settings is None or "://" not in settings.flows:
         chosen["spark.sql.streaming.checkpointFileManagerClass"] = _LOCAL_FILES
     builder = SparkSession.builder.appName(name)

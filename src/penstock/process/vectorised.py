@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import polars as pl
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
@@ -63,15 +63,31 @@ def vectorised(
     all rows are taken in at once, and then time ends.
     """
     bucket = F.pmod(F.xxhash64(*by), F.lit(buckets)) if by else F.lit(0)
-    placed = rows.withColumn(_BUCKET, bucket.cast("int"))
-    packed = placed.mapInArrow(_Packed(fold), f"{_BUCKET} int, rows binary")
-    schema = schema.toNullable()
     empty = pl.DataFrame(arrow_schema(rows, rows.schema).empty_table())
     empty = empty if fold is None else fold(empty)
-    # Spark shows of the step only what it puts out: its name has to tell the state.
-    told = StructType([StructField(f"{state}, in {buckets} buckets by {', '.join(by)}", BinaryType())])
-    steps = Steps(step, empty, told.names[0])
-    stepped = packed.groupBy(_BUCKET).transformWithStateInPandas(steps, told, "Append", "EventTime")
+    name = f"{state}, in {buckets} buckets by {', '.join(by)}"
+    return through_buckets(rows, bucket, Steps(step, empty, name), name, schema, fold=fold)
+
+
+def through_buckets(
+    rows: DataFrame,
+    bucket: Column,
+    processor: StatefulProcessor,
+    name: str,
+    schema: StructType,
+    *,
+    fold: Fold | None = None,
+    times: str = "EventTime",
+) -> DataFrame:
+    """Run a processor over the packed rows of buckets, which packs rows of a schema in the column `name`.
+
+    Spark shows of the processor only what it puts out: that column has to tell what its state is.
+    """
+    placed = rows.withColumn(_BUCKET, bucket.cast("int"))
+    packed = placed.mapInArrow(_Packed(fold), f"{_BUCKET} int, rows binary")
+    told = StructType([StructField(name, BinaryType())])
+    stepped = packed.groupBy(_BUCKET).transformWithStateInPandas(processor, told, "Append", times)
+    schema = schema.toNullable()
     return stepped.toDF("rows").mapInArrow(_Unpacked(arrow_schema(rows, schema)), schema)
 
 
@@ -92,12 +108,14 @@ class Steps(StatefulProcessor):
         now = timerValues.getCurrentWatermarkInMs()
         if now == -1:
             first = self._step(None, pl.concat(frames), BEFORE, BEFORE)
-            yield from self._written(first, self._step(first.kept, self._empty, BEFORE, FOREVER))
+            last = self._step(first.kept, self._empty, BEFORE, FOREVER)
+            yield from written(self._name, first.rows, last.rows)
         else:
-            yield from self._written(self._stepped(pl.concat(frames), now))
+            yield from written(self._name, self._stepped(pl.concat(frames), now).rows)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:  # noqa: ARG002
-        yield from self._written(self._stepped(self._empty, timerValues.getCurrentWatermarkInMs()))
+        done = self._stepped(self._empty, timerValues.getCurrentWatermarkInMs())
+        yield from written(self._name, done.rows)
 
     def close(self) -> None:
         pass
@@ -107,23 +125,27 @@ class Steps(StatefulProcessor):
         kept, last, dropped, missed = self._state.get() or (None, BEFORE, 0, 0)
         done = self._step(None if kept is None else unpack(kept), rows, last, now)
         self._state.update((pack(done.kept), now, dropped + done.dropped, missed + done.missed))
-        self._set_alarm(done.alarm)
+        set_alarm(self._handle, done.alarm)
         return done
 
-    def _written(self, *steps: Stepped) -> Iterator[Any]:
-        import pandas as pd  # type: ignore[import-untyped]  # here: it takes half a second, in workers only
 
-        found = [pack(step.rows) for step in steps if step.rows.height]
-        if found:
-            yield pd.DataFrame({self._name: found})
+def written(name: str, *frames: pl.DataFrame) -> Iterator[Any]:
+    """Yield frames as a processor puts them out."""
+    import pandas as pd  # type: ignore[import-untyped]  # here: it takes half a second, in workers only
 
-    def _set_alarm(self, alarm: int | None) -> None:
-        wanted = {-(-alarm // 1000)} if alarm is not None else set()
-        there = set(self._handle.listTimers())
-        for time in there - wanted:
-            self._handle.deleteTimer(time)
-        for time in wanted - there:
-            self._handle.registerTimer(time)
+    found = [pack(frame) for frame in frames if frame.height]
+    if found:
+        yield pd.DataFrame({name: found})
+
+
+def set_alarm(handle: Any, alarm: int | None) -> None:
+    """Let a bucket be woken at one time, in microseconds, and at no other."""
+    wanted = {-(-alarm // 1000)} if alarm is not None else set()
+    there = set(handle.listTimers())
+    for time in there - wanted:
+        handle.deleteTimer(time)
+    for time in wanted - there:
+        handle.registerTimer(time)
 
 
 @dataclass(frozen=True)

@@ -12,5 +12,18 @@ from penstock.process.keyed.columns import (
     sum,
 )
 from penstock.process.keyed.recent import recent
+from penstock.process.keyed.stateful import stateful
 
-__all__ = ["avg", "count", "distinct", "max", "min", "previous", "recent", "since", "speed_kmh", "sum"]
+__all__ = [
+    "avg",
+    "count",
+    "distinct",
+    "max",
+    "min",
+    "previous",
+    "recent",
+    "since",
+    "speed_kmh",
+    "stateful",
+    "sum",
+]

@@ -7,7 +7,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from penstock.durations import duration
-from penstock.process.keyed.recent import EVENT, RECENT
+from penstock.process.keyed.recent import EVENT, REACH, RECENT
 from penstock.process.windows.order import US
 
 Condition = Callable[[Column], Column]
@@ -87,9 +87,16 @@ def _before() -> Column:
 def _near(within: Within, where: Condition | None) -> Column:
     found = F.col(RECENT)
     if within is not None:
-        first = F.col(EVENT)[US] - F.lit(duration(within) // _MICROSECOND)
+        first = F.col(EVENT)[US] - _reaching(duration(within))
         found = F.filter(found, lambda other: other[US] > first)
     return found if where is None else F.filter(found, where)
+
+
+def _reaching(within: timedelta) -> Column:
+    """So many microseconds; what is older than the recent events can't be counted."""
+    us = F.lit(within // _MICROSECOND).cast("long")
+    told = f"a column looks {within} back, further than keyed.recent does; make the `within` of recent longer"
+    return F.when(F.col(EVENT)[REACH] >= us, us).otherwise(F.raise_error(F.lit(told)).cast("long"))
 
 
 def _values(column: str, within: Within, where: Condition | None) -> Column:

@@ -14,6 +14,7 @@ from penstock.process.windows.order import OFFSET, ORDER, PARTITION, TIME, US, o
 from penstock.process.windows.watermark import Watermark, as_watermark
 
 EVENT, RECENT, TRUNCATED = "event", "recent", "truncated"
+REACH = "_reach"  # in the event: how far back the recent ones go, in microseconds
 _SPAN, _KEPT, _NOW, _KEY = "_span", "_kept", "_now", "_key"
 _ROW_BY_ROW = "spark.sql.streaming.useStreamlineAggregator"
 _MICROSECOND = timedelta(microseconds=1)
@@ -141,7 +142,7 @@ class Recent:
         full = F.size(_KEPT) > self.at_most
         cut = full & (F.element_at(_KEPT, -1)[US] > first)
         return found.select(
-            event.alias(EVENT),
+            event.withField(REACH, F.lit(self._us)).alias(EVENT),
             F.slice(whole, 1, self.at_most).alias(RECENT),
             cut.alias(TRUNCATED),
             *(F.col(_NOW)[name].alias(name) for name in place),

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from penstock.errors import FlowError
-from penstock.process.keyed.recent import EVENT, RECENT, TRUNCATED, Recent, recent
+from penstock.process.keyed.recent import EVENT, REACH, RECENT, TRUNCATED, Recent, recent
 from penstock.process.patterns.pattern import Condition, Pattern, Step
 from penstock.process.source import PLACE
 from penstock.process.windows.watermark import Watermark
@@ -66,7 +66,7 @@ class Match:
         place = [PLACE] if PLACE in found.columns else []
         return found.where(F.col(MATCHED).isNotNull()).select(
             *(F.col(EVENT)[name].alias(name) for name in self.recent.by),
-            _plain(F.col(EVENT)).alias(EVENT),
+            _plain(F.col(EVENT).dropFields(REACH)).alias(EVENT),
             F.transform(MATCHED, lambda number: _plain(F.get(RECENT, number))).alias(MATCHED),
             TRUNCATED,
             *place,

@@ -1,0 +1,100 @@
+"""Buckets of keys in Spark: a step over the rows of each, and its runs in the state store."""
+
+import json
+import zlib
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from pyspark import SparkFiles, TaskContext
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
+from penstock.process.keyed.runs import first_to_merge, merged
+from penstock.process.keyed.shelf import Run, Shelf
+from penstock.process.keyed.step import KeyedStep
+from penstock.process.vectorised import BEFORE, FOREVER, set_alarm, unpack, written
+
+RUNS = "runs"
+_HEAD = "runs string, last long, swept long"  # the runs, the last watermark, and when all were looked through
+
+
+class Buckets(StatefulProcessor):
+    """Takes the rows of buckets, and wakes them when a key's alarm or the life of state has come."""
+
+    def __init__(self, step: KeyedStep, empty: pl.DataFrame, name: str, *, streaming: bool) -> None:
+        self._step = step
+        self._empty = empty
+        self._name = name
+        self._streaming = streaming
+
+    def init(self, handle: Any) -> None:
+        self._handle = handle
+        self._head = handle.getValueState("bucket", _HEAD)
+        self._store = handle.getMapState(RUNS, "number long", "packed binary")
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:
+        taken = pl.concat([unpack(packed) for frame in rows for packed in frame["rows"]])
+        if self._streaming:
+            yield from written(
+                self._name, self._stepped(key[0], taken, timerValues.getCurrentWatermarkInMs())
+            )
+        else:
+            first = self._step([], taken, BEFORE, BEFORE)
+            last = self._step([first.changed], self._empty, BEFORE, FOREVER)
+            yield from written(self._name, first.rows, last.rows)
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:  # noqa: ARG002
+        now = timerValues.getCurrentWatermarkInMs()
+        yield from written(self._name, self._stepped(key[0], self._empty, now))
+
+    def close(self) -> None:
+        pass
+
+    def _stepped(self, bucket: int, rows: pl.DataFrame, watermark: int) -> pl.DataFrame:
+        now = 1000 * watermark if watermark > 0 else BEFORE
+        told, last, swept = self._head.get() or ("[]", BEFORE, now)
+        shelf = Shelf(_folder(self._name) / str(bucket), self._store, self._step.empty)
+        runs = [Run(**each) for each in json.loads(told)]
+        frames = [shelf.read(run) for run in runs]
+        done = self._step(frames, rows, last, now)
+        sweeping = self._step.ttl is not None and now >= swept + self._step.ttl
+        patience = 1.5 + bucket % 8 / 8  # buckets are not to be merged all in the same batch
+        runs, frames = self._kept(shelf, runs, [*frames, done.changed], patience, now if sweeping else None)
+        self._save(runs, frames, now, now if sweeping else swept)
+        return done.rows
+
+    def _kept(
+        self, shelf: Shelf, runs: list[Run], frames: list[pl.DataFrame], patience: float, swept: int | None
+    ) -> tuple[list[Run], list[pl.DataFrame]]:
+        """Add the last of the frames as a run, merged with those before it that are short."""
+        lengths = [frame.height for frame in frames]
+        if not lengths[-1] and swept is None:
+            return runs, frames[:-1]
+        first = 0 if swept is not None else first_to_merge(lengths, patience)
+        rows = merged(frames[first:], self._step.by, whole=first == 0)
+        rows = rows if swept is None else self._step.lasting(rows, swept)
+        number = 1 + max((run.number for run in runs), default=0)
+        for run in runs[first:]:
+            shelf.drop(run)
+        if not rows.height:
+            return runs[:first], frames[:first]
+        return [*runs[:first], shelf.add(number, rows)], [*frames[:first], rows]
+
+    def _save(self, runs: list[Run], frames: list[pl.DataFrame], now: int, swept: int) -> None:
+        if runs:
+            self._head.update((json.dumps([asdict(run) for run in runs]), now, swept))
+        else:
+            self._head.clear()
+        if self._step.timed:
+            alarms = [self._step.next_alarm(frames, now)]
+            alarms += [swept + self._step.ttl] if runs and self._step.ttl is not None else []
+            set_alarm(self._handle, min((each for each in alarms if each is not None), default=None))
+
+
+def _folder(name: str) -> Path:
+    """Spark's own folder for files of this application on this machine, which it removes."""
+    task = TaskContext.get()
+    query = task.getLocalProperty("sql.streaming.queryId") if task else None
+    return Path(SparkFiles.getRootDirectory()) / "state" / str(query) / f"{zlib.crc32(name.encode()):08x}"

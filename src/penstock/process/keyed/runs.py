@@ -1,0 +1,76 @@
+"""State as runs: frames of keys that never change, sorted by the keys' hashes, the newest last.
+
+A batch adds one run with the keys that it has touched, so that it costs what these cost. When a run has
+become longer than half of the one before, they are merged: few runs stay, and a row is written again only a
+few times.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+HASH, GONE = "_hash", "_gone"
+_ROW = "_row"
+Places = np.ndarray[Any, np.dtype[np.int64]]
+
+
+def find(runs: Sequence[pl.DataFrame], keys: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Return the newest rows of keys, without those that are gone, in no order."""
+    found, left = [], keys
+    for run in reversed(runs):
+        places = _places(run, left, by)
+        found.append(run[places[places >= 0]])
+        left = left.filter(pl.Series(places < 0))
+    return pl.concat(found).filter(~pl.col(GONE))
+
+
+def merged(runs: Sequence[pl.DataFrame], by: Sequence[str], *, whole: bool) -> pl.DataFrame:
+    """Return runs as one, the newest rows of their keys; if they are the whole state, without those gone."""
+    kept = [runs[-1]]
+    for place, run in enumerate(runs[:-1]):
+        newer = pl.concat([each.select(HASH, *by) for each in runs[place + 1 :]])
+        overwritten = _places(run, newer, by)
+        stays = np.ones(run.height, dtype=bool)
+        stays[overwritten[overwritten >= 0]] = False
+        kept.append(run.filter(pl.Series(stays)))
+    rows = pl.concat(kept).sort(HASH)
+    return rows.filter(~pl.col(GONE)) if whole else rows
+
+
+def first_to_merge(lengths: Sequence[int], patience: float = 2) -> int:
+    """Return from which run on all are to be merged: one is left that is long against all that follow it.
+
+    >>> first_to_merge([1000, 400, 150, 40, 30])
+    3
+    """
+    first, total = len(lengths) - 1, lengths[-1]
+    while first and lengths[first - 1] < patience * total:
+        first -= 1
+        total += lengths[first]
+    return first
+
+
+def _places(run: pl.DataFrame, keys: pl.DataFrame, by: Sequence[str]) -> Places:
+    """Return in which rows of a run keys are, or -1; different keys of the same hash are neighbours."""
+    hashes, wanted = run[HASH].to_numpy(), keys[HASH].to_numpy()
+    found: Places = np.full(len(wanted), -1, dtype=np.int64)
+    there = np.searchsorted(hashes, wanted)
+    open_ = np.arange(len(wanted))
+    while open_.size:
+        inside = there[open_] < len(hashes)
+        open_ = open_[inside]
+        open_ = open_[hashes[there[open_]] == wanted[open_]]
+        same = _same(run[there[open_]], keys[open_], by)
+        found[open_[same]] = there[open_[same]]
+        open_ = open_[~same]
+        there[open_] += 1
+    return found
+
+
+def _same(some: pl.DataFrame, others: pl.DataFrame, by: Sequence[str]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    same = np.ones(some.height, dtype=bool)
+    for name in by:
+        same &= some[name].eq_missing(others[name]).to_numpy()
+    return same

@@ -1,0 +1,136 @@
+"""State of a key as the user declares it, and a function over columns that changes it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import cast
+
+import polars as pl
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType, TimestampType
+
+from penstock.durations import duration
+from penstock.errors import FlowError
+from penstock.process.keyed.about import About
+from penstock.process.keyed.buckets import Buckets
+from penstock.process.keyed.function import Frames, KeyedFunction, OverColumns
+from penstock.process.keyed.runs import HASH
+from penstock.process.keyed.step import DUE, KeyedStep
+from penstock.process.vectorised import arrow_schema, through_buckets
+from penstock.process.windows.order import TIME, order_of
+from penstock.process.windows.shape import MICROSECOND
+from penstock.process.windows.watermark import Watermark, as_watermark
+
+Schema = StructType | str
+
+
+def stateful(
+    function: OverColumns,
+    *,
+    by: str | Sequence[str],
+    keeps: Schema,
+    returns: Schema,
+    time: str | None = None,
+    watermark: Watermark | str | timedelta | None = None,
+    ttl: str | timedelta | None = None,
+    alarm: str | None = None,
+    frames: Frames = "polars",
+    buckets: int = 16,
+) -> "Stateful":
+    """Keep state of each key, changed by a function over columns, which is called once for many keys.
+
+        def spent(payments, state):
+            sums = payments.group_by("card").agg(pl.col("amount").sum())
+            kept = state.join(sums, on="card").select("card", pl.col("total").fill_null(0) + pl.col("amount"))
+            return kept, kept
+
+        payments.transform(keyed.stateful(spent, by="card", keeps="total double",
+                                          returns="card string, total double"))
+
+    The function gets rows in the log's order, and the state of their keys: a row for each, null in the
+    columns that `keeps` declares where there is none yet. It returns what is to be kept, at most a row for
+    each key (a key that is left out is forgotten), and the results, which may be of keys or of events. How
+    rows are cut into calls is not to matter to it. They are frames of Polars, or what `frames` names.
+
+    State that no event has touched for `ttl` is forgotten, by the times of events. `alarm` names a timestamp
+    of the state: when the watermark passes it the function is called with the key, whose row says `due`.
+    """
+    keys = (by,) if isinstance(by, str) else tuple(by)
+    if buckets < 1 or not keys:
+        raise FlowError(f"state by {keys} in {buckets} buckets: expected a key and at least one bucket")
+    if frames not in ("polars", "pandas", "pyarrow"):
+        raise FlowError(f"there are no frames of {frames!r}", hint="choose polars, pandas or pyarrow")
+    if (ttl or alarm) and (time is None or watermark is None):
+        raise FlowError("state that ends or wakes needs to know the time", hint="say time= and watermark=")
+    limit = as_watermark(watermark) if watermark is not None else None
+    return Stateful(
+        function, keys, keeps, returns, time, limit, duration(ttl) if ttl else None, alarm, frames, buckets
+    )
+
+
+@dataclass(frozen=True)
+class Stateful:
+    """What `stateful` returns."""
+
+    function: OverColumns
+    by: tuple[str, ...]
+    keeps: Schema
+    returns: Schema
+    time: str | None
+    watermark: Watermark | None
+    ttl: timedelta | None
+    alarm: str | None
+    frames: Frames
+    buckets: int
+
+    def __call__(self, rows: DataFrame) -> DataFrame:
+        taken = self._taken(rows)
+        keeps, returns = self._kept(rows), _schema(self.returns).toNullable()
+        kept, told, empty = (_empty(rows, schema) for schema in (keeps, returns, taken.schema))
+        function = KeyedFunction(self.function, self.by, kept, told, self.frames)
+        step = KeyedStep(function, self.ttl // MICROSECOND if self.ttl else None, self.alarm)
+        name = str(self._about(keeps))
+        processor = Buckets(step, empty, name, streaming=rows.isStreaming)
+        bucket = F.pmod(F.col(HASH), F.lit(self.buckets))
+        times = "EventTime" if step.timed else "None"
+        return through_buckets(taken, bucket, processor, name, returns, times=times)
+
+    def _taken(self, rows: DataFrame) -> DataFrame:
+        if self.time is None or self.watermark is None:
+            timed = rows.withColumn(TIME, F.lit(None).cast("timestamp"))
+        else:
+            timed = self.watermark.marked(rows, F.col(self.time))
+        return timed.select(*rows.columns, F.xxhash64(*self.by).alias(HASH), *order_of(timed))
+
+    def _kept(self, rows: DataFrame) -> StructType:
+        """The columns of the key, and what is declared."""
+        declared = _schema(self.keeps)
+        taken = {*self.by, DUE} & {*declared.names}
+        if taken:
+            raise FlowError(
+                f"keyed state declares the column {min(taken)!r}",
+                hint=f"the key is kept by itself, and {DUE!r} is told to the function",
+            )
+        if self.alarm and self.alarm not in declared.names:
+            raise FlowError(
+                f"the alarm {self.alarm!r} is no column of the state", hint=f"declared are {declared.names}"
+            )
+        if self.alarm and not isinstance(declared[self.alarm].dataType, TimestampType):
+            kind = declared[self.alarm].dataType.simpleString()
+            raise FlowError(f"the alarm {self.alarm!r} is {kind}, expected a timestamp")
+        return StructType([*(rows.schema[name] for name in self.by), *declared]).toNullable()
+
+    def _about(self, keeps: StructType) -> About:
+        columns = {field.name: field.dataType.simpleString() for field in keeps}
+        ends = " that ends" if self.ttl else ""
+        wakes = f" and wakes at {self.alarm}" if self.alarm else ""
+        return About(f"state{ends}{wakes}", columns, self.buckets, self.by)
+
+
+def _schema(given: Schema) -> StructType:
+    return given if isinstance(given, StructType) else cast(StructType, StructType.fromDDL(given))
+
+
+def _empty(rows: DataFrame, schema: StructType) -> pl.DataFrame:
+    return pl.DataFrame(arrow_schema(rows, schema).empty_table())
