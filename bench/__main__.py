@@ -5,7 +5,7 @@ import sys
 
 import psutil
 
-from bench import kafka_sink, latency, log, postgres_sink, queues, state, windows
+from bench import kafka_sink, latency, log, postgres_sink, queues, rules, state, windows
 
 BENCHMARKS = {
     "log": log.main,
@@ -15,6 +15,7 @@ BENCHMARKS = {
     "latency": latency.main,
     "windows": windows.main,
     "state": state.main,
+    "rules": rules.main,
 }
 
 

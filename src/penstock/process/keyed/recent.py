@@ -16,6 +16,7 @@ from penstock.process.windows.watermark import Watermark, as_watermark
 EVENT, RECENT, TRUNCATED = "event", "recent", "truncated"
 REACH = "_reach"  # in the event: how far back the recent ones go, in microseconds
 _SPAN, _KEPT, _NOW, _KEY = "_span", "_kept", "_now", "_key"
+_STRETCH = 4  # times the time; the longer, the fewer events are in two stretches, and the longer state stays
 _ROW_BY_ROW = "spark.sql.streaming.useStreamlineAggregator"
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -39,9 +40,9 @@ def recent(
     `event time - within` and not after the event. Of equal times the later in the log comes first. At most
     so many are kept of a key: `truncated` is set where older ones may be missing.
 
-    State is kept for twice the time, and until the watermark has passed it (`within` behind, unless it is
-    said); in a stream, what is later than that is dropped by Spark. With `bounded_keys` the state of a key
-    stays for good, nothing is late, and there is no watermark.
+    State is kept for up to four times the time, and until the watermark has passed it (`within` behind,
+    unless it is said); in a stream, what is later than that is dropped by Spark. With `bounded_keys` the
+    state of a key stays for good, nothing is late, and there is no watermark.
     """
     keys = (by,) if isinstance(by, str) else tuple(by)
     length = duration(within)
@@ -96,10 +97,11 @@ class Recent:
         return self.watermark.marked(rows, time)
 
     def _span(self) -> list[Column]:
-        """State is kept in stretches of twice the time: one of them reaches back far enough from an event."""
+        """State is kept in stretches that overlap by the time: one reaches back far enough from an event."""
         if self.watermark is None:
             return []
-        return [F.window(TIME, f"{2 * self._us} microseconds", f"{self._us} microseconds").alias(_SPAN)]
+        size, every = (f"{count * self._us} microseconds" for count in (_STRETCH, _STRETCH - 1))
+        return [F.window(TIME, size, every).alias(_SPAN)]
 
     def _newest(self) -> Column:
         """The newest events: one more than wanted, which tells whether there were more."""
@@ -129,8 +131,9 @@ class Recent:
     def _reaching_back(self, kept: DataFrame) -> DataFrame:
         if self.watermark is None:
             return kept
-        own = F.floor(F.col(f"{_NOW}.{EVENT}.{US}") / F.lit(self._us))
-        return kept.where(F.unix_micros(f"{_SPAN}.start") == (own - 1) * F.lit(self._us))
+        every = F.lit((_STRETCH - 1) * self._us).cast("long")
+        first = F.col(f"{_NOW}.{EVENT}.{US}") - F.lit(self._us)
+        return kept.where(F.unix_micros(f"{_SPAN}.start") == first - F.pmod(first, every))
 
     def _told(self, kept: DataFrame, place: list[str]) -> DataFrame:
         event = F.col(_NOW)[EVENT]

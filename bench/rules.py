@@ -1,0 +1,191 @@
+"""Five keyed rules in real time: how long an answer takes, and how long the pause at a checkpoint is.
+
+An answer's time is from the event's making to its result's being read. The same rules run with the settings
+that are Spark's defaults, in the same run.
+"""
+
+import multiprocessing
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import pairwise
+from multiprocessing.synchronize import Event as Signal
+from pathlib import Path
+from random import Random
+
+from pyspark.sql import DataFrame
+
+from penstock.durations import duration
+from penstock.events import Event
+from penstock.local import running
+from penstock.log import Broker, Consumer, Producer, Topic, apply
+from penstock.pipeline import Pipeline, Runner
+from penstock.process import keyed
+from penstock.settings import Settings
+
+RATE, CARDS = 1_000, 2_000  # events a second
+SLOW = 30  # seconds with a tenth of the events, in which the flow starts
+WARM = 60  # seconds that are not counted
+BACKLOG = 0.5  # seconds; an answer that took longer waited for the flow to start
+PAUSE = 0.03  # seconds without an answer that are called a pause
+# What the session and the runner choose otherwise.
+DEFAULTS = {
+    "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "50",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false",
+    "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "true",
+}
+
+
+@dataclass(frozen=True)
+class Payment(Event):
+    card: str
+    shop: str
+    amount: float
+    lat: float
+    lon: float
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Verdict(Event):
+    card: str
+    rules: list[bool]
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Case:
+    """How often state is saved, for how long it runs, and whether with Spark's defaults."""
+
+    checkpoint: str
+    seconds: int
+    defaults: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"rules-{self.checkpoint.replace(' ', '')}{'-defaults' if self.defaults else ''}"
+
+
+CASES = [
+    Case("2 minutes", 600),
+    Case("2 minutes", 600, defaults=True),
+    Case("10 seconds", 120),
+    Case("1 minute", 240),
+    Case("5 minutes", 660),
+]
+
+
+def pipeline(case: Case) -> tuple[Pipeline, Topic[Payment], Topic[Verdict]]:
+    payments = Topic(f"{case.name}.payments", Payment, key="card")
+    verdicts = Topic(f"{case.name}.verdicts", Verdict, key="card")
+    made = Pipeline(case.name)
+
+    @made.flow(reads={"payments": payments}, writes=verdicts, mode="realtime", checkpoint=case.checkpoint)
+    def judged(payments: DataFrame) -> DataFrame:
+        return five_rules(payments)
+
+    return made, payments, verdicts
+
+
+def five_rules(payments: DataFrame) -> DataFrame:
+    """Every event gets its verdict, so that every event is measured."""
+    recent = keyed.recent(by="card", time="at", within="10 minutes", at_most=64)
+    rules = [
+        keyed.count(within="1 minute") > 5,
+        keyed.sum("amount") > 5000,
+        keyed.speed_kmh("lat", "lon") > 500,
+        keyed.distinct("shop", within="5 minutes") > 4,
+        keyed.since(lambda other: other.amount < 1) < 10,
+    ]
+    named = [rule.alias(f"rule{number}") for number, rule in enumerate(rules)]
+    judged = payments.transform(recent).select("event.id", "event.card", "event.at", *named)
+    told = ", ".join(f"coalesce(rule{number}, false)" for number in range(len(rules)))
+    return judged.selectExpr("id", "card", "at", f"array({told}) as rules")
+
+
+def main(cases: Sequence[Case] = CASES) -> None:
+    print(f"{RATE:,} events a second of {CARDS:,} cards, from Kafka to Kafka\n")
+    print(
+        "| checkpoint every | settings | answers | p50 | p99 | p99.9 | longest | pauses | median | longest |"
+    )
+    print("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|")
+    with running(services=("kafka",)) as settings, tempfile.TemporaryDirectory() as folder:
+        for case in cases:
+            given = replace(settings, data=Path(folder) / case.name)
+            if case.defaults:
+                given = replace(given, spark={**given.spark, **DEFAULTS})
+            answers = measure(case, given)
+            print(
+                f"| {case.checkpoint} | {'default' if case.defaults else 'ours'} | {told(answers)} |",
+                flush=True,
+            )
+
+
+def told(answers: list[tuple[float, float]]) -> str:
+    taken = sorted(took for _, took in answers)
+    at = [taken[int(len(taken) * part)] for part in (0.5, 0.99, 0.999)]
+    gaps = sorted(pauses(sorted(when for when, _ in answers)))
+    parts = [f"{len(taken):,}", *(f"{1000 * value:,.0f} ms" for value in (*at, taken[-1]))]
+    longest = [statistics.median(gaps), gaps[-1]] if gaps else [0.0, 0.0]
+    return " | ".join([*parts, f"{len(gaps)}", *(f"{1000 * gap:,.0f} ms" for gap in longest)])
+
+
+def pauses(heard: list[float]) -> Iterator[float]:
+    for before, after in pairwise(heard):
+        if after - before > PAUSE:
+            yield after - before
+
+
+def measure(case: Case, settings: Settings) -> list[tuple[float, float]]:
+    """Return when each answer came and how long it took, once the flow is warm."""
+    made, payments, verdicts = pipeline(case)
+    apply([payments, verdicts], Broker(settings))
+    spawn = multiprocessing.get_context("spawn")
+    over = spawn.Event()
+    feeder = spawn.Process(target=feed, args=(case, settings.environment(), over))
+    with Runner(made, settings):
+        feeder.start()
+        try:
+            return listen(verdicts, settings, case.seconds)
+        finally:
+            over.set()
+            feeder.join()
+
+
+def due(seconds: float) -> int:
+    """How many events are to be sent by then: few while the flow starts, so that it has no backlog."""
+    return int(RATE * (seconds / 10 if seconds < SLOW else seconds - 0.9 * SLOW))
+
+
+def feed(case: Case, environment: dict[str, str], over: Signal) -> None:
+    _, payments, _ = pipeline(case)
+    settings = Settings.load(environ=environment)
+    random, began, sent = Random(1), time.monotonic(), 0
+    with Producer(settings, kafka={"linger.ms": 0}) as producer:
+        while not over.is_set():
+            for _ in range(due(time.monotonic() - began) - sent):
+                card, shop = f"card-{random.randrange(CARDS)}", f"shop-{random.randrange(50)}"
+                place = 48 + random.random(), 16 + random.random()
+                amount = random.lognormvariate(3, 1)
+                producer.send(payments, Payment(card, shop, amount, *place, datetime.now(UTC)))
+                sent += 1
+            time.sleep(0.001)
+
+
+def listen(verdicts: Topic[Verdict], settings: Settings, seconds: int) -> list[tuple[float, float]]:
+    """Hear answers; those of the backlog and of the first seconds after it are not counted."""
+    answers: list[tuple[float, float]] = []
+    caught_up: float | None = None
+    with Consumer(verdicts, settings) as consumer:
+        for record in consumer.records(idle=duration("2 minutes")):
+            now = time.time()
+            took = now - record.event.at.timestamp()
+            caught_up = now if caught_up is None and took < BACKLOG else caught_up
+            if caught_up is not None and now - caught_up > WARM:
+                answers.append((now, took))
+            if caught_up is not None and now - caught_up > WARM + seconds:
+                break
+    return answers
