@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from penstock.durations import duration
 from penstock.errors import FlowError
-from penstock.log import Topic
+from penstock.log import Table, Topic
 from penstock.sinks.postgres import PostgresTable
 
 Mode = Literal["stream", "realtime", "replay"]
@@ -38,6 +38,7 @@ class Flow:
     mode: Mode = "stream"
     guarantee: Guarantee | None = None
     outlets: tuple[Topic[Any], ...] = ()
+    looks_up: Mapping[str, Table[Any]] = field(default_factory=dict)
     checkpoint: str | timedelta | None = None
     output: Output = "update"
     lanes: int | None = None
@@ -84,11 +85,17 @@ class Flow:
             raise FlowError(
                 f"flow {self.name!r} reads nothing", hint='name its topics: reads={"orders": orders}'
             )
-        wanted = set(inspect.signature(self.function).parameters)
-        if wanted != set(self.reads):
+        wanted, given = set(inspect.signature(self.function).parameters), {*self.reads, *self.looks_up}
+        if wanted != given:
             raise FlowError(
-                f"flow {self.name!r} reads {sorted(self.reads)}, its function takes {sorted(wanted)}",
+                f"flow {self.name!r} reads {sorted(given)}, its function takes {sorted(wanted)}",
                 hint="give each topic the name of an argument",
+            )
+        strange = [name for name, table in self.looks_up.items() if not _can_be_looked_up(table)]
+        if strange:
+            raise FlowError(
+                f"flow {self.name!r} looks up {strange[0]!r}, which is no table with a key",
+                hint='declare it as Table("…", …, key="…")',
             )
         if isinstance(self.writes, Topic) and self.writes.name in {each.name for each in self.reads.values()}:
             raise FlowError(f"flow {self.name!r} writes the topic it reads, {self.writes.name!r}")
@@ -115,6 +122,10 @@ class Flow:
                 f"flow {self.name!r} has a checkpoint every {self.checkpoint}, expected 5 s or more",
                 hint="a batch in real-time mode is long: results don't wait for its end",
             )
+
+
+def _can_be_looked_up(table: Topic[Any]) -> bool:
+    return isinstance(table, Table) and table.key is not None
 
 
 def _or(words: tuple[str, ...]) -> str:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from pyspark.sql import DataFrame
 
 from penstock.errors import FlowError
-from penstock.log import Topic
+from penstock.log import Table, Topic
 from penstock.log.topic import check_name
 from penstock.pipeline.flow import Flow, Guarantee, Mode, Output
 from penstock.sinks.postgres import PostgresTable
@@ -37,6 +37,7 @@ class Pipeline:
         mode: Mode = "stream",
         guarantee: Guarantee | None = None,
         outlets: tuple[Topic[Any], ...] = (),
+        looks_up: Mapping[str, Table[Any]] | None = None,
         checkpoint: str | timedelta | None = None,
         output: Output = "update",
         lanes: int | None = None,
@@ -47,13 +48,14 @@ class Pipeline:
         """Make a flow of a function; the function stays what it is.
 
         `reads` names the topic behind each argument, `writes` the topic or table of the results, `outlets`
-        the topics of side outputs. `guarantee` is the promise: in stream mode "exactly-once" unless less is
-        asked for, in real time "effectively-once" (readers tell repetitions by the result's id). `checkpoint`
-        is how often a batch ends: in real time the choice between the cost of checkpoints and what is
-        repeated after a crash. `output` is Spark's output mode. `lanes` is how many writers work side by
-        side; it is fixed once the flow has written. `timeout` is how long a transaction may take, a
-        little more than the longest batch: one that a dead process left open holds up readers for as long.
-        `options` are those of Spark's Kafka source.
+        the topics of side outputs. `looks_up` names tables of which the function gets the rows that they
+        have when a batch begins, not the stream of their changes. `guarantee` is the promise: in stream mode
+        "exactly-once" unless less is asked for, in real time "effectively-once" (readers tell repetitions by
+        the result's id). `checkpoint` is how often a batch ends: in real time the choice between the cost of
+        checkpoints and what is repeated after a crash. `output` is Spark's output mode. `lanes` is how many
+        writers work side by side; it is fixed once the flow has written. `timeout` is how long a transaction
+        may take, a little more than the longest batch: one that a dead process left open holds up readers
+        for as long. `options` are those of Spark's Kafka source.
         """
 
         def add(function: F) -> F:
@@ -68,6 +70,7 @@ class Pipeline:
                 mode=mode,
                 guarantee=guarantee,
                 outlets=tuple(outlets),
+                looks_up=dict(looks_up or {}),
                 checkpoint=checkpoint,
                 output=output,
                 lanes=lanes,
@@ -81,5 +84,6 @@ class Pipeline:
 
     @property
     def topics(self) -> dict[str, Topic[Any]]:
-        """Every topic that a flow of the pipeline reads, by name."""
-        return {topic.name: topic for flow in self.flows.values() for topic in flow.reads.values()}
+        """Every topic that a flow of the pipeline reads or looks up, by name."""
+        read = [(*flow.reads.values(), *flow.looks_up.values()) for flow in self.flows.values()]
+        return {topic.name: topic for topics in read for topic in topics}

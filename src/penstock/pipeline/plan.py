@@ -8,9 +8,10 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.errors import FlowError, UnknownSchemaError
-from penstock.log import Topic
+from penstock.log import Table, Topic
 from penstock.log.ledger import Offsets
 from penstock.pipeline.flow import Flow
+from penstock.process.lookup import current
 from penstock.process.source import KnownSchemas, kafka_rows, known_schemas, typed, undecodable
 from penstock.process.target import encoded
 from penstock.registry import Registry
@@ -36,6 +37,7 @@ class Planner:
             name: typed(self._rows(flow, topic, start, end), topic, self.known(topic))
             for name, topic in flow.reads.items()
         }
+        sources |= {name: self._current(table) for name, table in flow.looks_up.items()}
         try:
             made = flow.function(**sources)
         except AnalysisException as error:
@@ -97,6 +99,11 @@ class Planner:
             options=flow.options,
         )
 
+    def _current(self, table: Table[Any]) -> DataFrame:
+        """What a table holds whenever a batch begins: as it is no stream, Spark reads it anew each time."""
+        rows = kafka_rows(self.spark, self.settings, [table.name], streaming=False)
+        return current(typed(rows, table, self.known(table)), str(table.key))
+
     def _schema_ids(self, topics: Iterable[Topic[Any]]) -> Mapping[str, int]:
         found = {}
         for topic in topics:
@@ -112,7 +119,7 @@ def named_topics(flows: Iterable[Flow]) -> dict[str, Topic[Any]]:
     """Every topic that flows read or write, by name."""
     found: dict[str, Topic[Any]] = {}
     for flow in flows:
-        for target in (*flow.reads.values(), flow.writes, *flow.outlets):
+        for target in (*flow.reads.values(), *flow.looks_up.values(), flow.writes, *flow.outlets):
             if not isinstance(target, PostgresTable):
                 found[target.name] = target
     return found

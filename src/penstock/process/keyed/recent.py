@@ -1,6 +1,6 @@
 """The recent events of a key beside each of its events, kept by Spark's own aggregates: no Python runs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -9,13 +9,14 @@ from pyspark.sql import functions as F
 
 from penstock.durations import duration
 from penstock.errors import FlowError
+from penstock.process.keyed.tables import NOW, Tables
 from penstock.process.source import PLACE
 from penstock.process.windows.order import OFFSET, ORDER, PARTITION, TIME, US, order_of
 from penstock.process.windows.watermark import Watermark, as_watermark
 
 EVENT, RECENT, TRUNCATED = "event", "recent", "truncated"
 REACH = "_reach"  # in the event: how far back the recent ones go, in microseconds
-_SPAN, _KEPT, _NOW, _KEY = "_span", "_kept", "_now", "_key"
+_SPAN, _KEPT, _KEY = "_span", "_kept", "_key"
 _STRETCH = 4  # times the time; the longer, the fewer events are in two stretches, and the longer state stays
 _ROW_BY_ROW = "spark.sql.streaming.useStreamlineAggregator"
 _MICROSECOND = timedelta(microseconds=1)
@@ -29,6 +30,7 @@ def recent(
     at_most: int = 256,
     watermark: Watermark | str | timedelta | None = None,
     bounded_keys: bool = False,
+    tables: Mapping[str, DataFrame] | None = None,
 ) -> "Recent":
     """Give each event together with the events of its key within the time before it.
 
@@ -43,20 +45,24 @@ def recent(
     State is kept for up to four times the time, and until the watermark has passed it (`within` behind,
     unless it is said); in a stream, what is later than that is dropped by Spark. With `bounded_keys` the
     state of a key stays for good, nothing is late, and there is no watermark.
+
+    `tables` are changes of tables with the same key, as flows read them: the result has the latest row of
+    each under its name, or null. As the rows stay, the keys are bounded by those of the tables.
     """
     keys = (by,) if isinstance(by, str) else tuple(by)
     length = duration(within)
+    bounded = bounded_keys or bool(tables)
     if at_most < 1:
         raise FlowError(f"at most {at_most} recent events of a key are to be kept, expected at least 1")
-    if bounded_keys and watermark is not None:
+    if bounded and watermark is not None:
         raise FlowError("the state of bounded keys stays: a watermark has no use", hint="leave it out")
-    mark = None if bounded_keys else as_watermark(length if watermark is None else watermark)
+    mark = None if bounded else as_watermark(length if watermark is None else watermark)
     if mark is not None and mark.future is not None:
         raise FlowError(
             "keyed state can't leave out events that are dated ahead",
             hint="send them to an outlet first, in a flow of their own",
         )
-    return Recent(keys, time, length, at_most, mark)
+    return Recent(keys, time, length, at_most, mark, Tables(keys, dict(tables or {})))
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,7 @@ class Recent:
     within: timedelta
     at_most: int
     watermark: Watermark | None
+    tables: Tables
 
     def __call__(self, rows: DataFrame) -> DataFrame:
         marked = self._marked(rows)
@@ -76,10 +83,11 @@ class Recent:
         placed = marked.select(
             *(F.col(f"`{name}`").alias(key) for key, name in zip(self._keys, self.by, strict=True)),
             TIME,
-            F.struct(entry.alias(EVENT), *place).alias(_NOW),
+            F.struct(entry.alias(EVENT), *place).alias(NOW),
         )
-        kept = self._as_state(placed) if rows.isStreaming else self._by_windows(placed)
-        return self._told(kept, place)
+        united = self.tables.beside(placed, self._keys)
+        kept = self._as_state(united) if rows.isStreaming else self._by_windows(united)
+        return self._told(kept.where(F.col(NOW).isNotNull()) if self.tables.names else kept, place)
 
     @property
     def _keys(self) -> list[str]:
@@ -105,10 +113,10 @@ class Recent:
 
     def _newest(self) -> Column:
         """The newest events: one more than wanted, which tells whether there were more."""
-        entry = F.col(_NOW)[EVENT]
-        return F.call_function(
-            "max_by", entry, F.struct(*(entry[part] for part in ORDER)), F.lit(self.at_most + 1)
-        )
+        entry = F.col(NOW)[EVENT]
+        order = F.struct(*(entry[part] for part in ORDER))
+        order = F.when(entry.isNotNull(), order) if self.tables.names else order
+        return F.call_function("max_by", entry, order, F.lit(self.at_most + 1))
 
     def _as_state(self, placed: DataFrame) -> DataFrame:
         """One row comes out for each row that goes in."""
@@ -118,28 +126,32 @@ class Recent:
                 hint=f"set {_ROW_BY_ROW} to true in the session, as penstock's own has it",
             )
         grouped = placed.groupBy(*self._keys, *self._span())
-        return self._reaching_back(grouped.agg(self._newest().alias(_KEPT), F.last(_NOW).alias(_NOW)))
+        newest, now = self._newest().alias(_KEPT), F.last(NOW).alias(NOW)
+        return self._reaching_back(grouped.agg(newest, now, *self.tables.latest()))
 
     def _by_windows(self, placed: DataFrame) -> DataFrame:
         """The same aggregate over all that came before in the log."""
         spanned = placed.select("*", *self._span())
         keys = [*self._keys, *(name for name in spanned.columns if name == _SPAN)]
-        log = [F.col(f"{_NOW}.{EVENT}.{part}") for part in (PARTITION, OFFSET, US)]
+        log = [F.col(f"{NOW}.{EVENT}.{part}") for part in (PARTITION, OFFSET, US)]
         so_far = Window.partitionBy(*keys).orderBy(*log).rowsBetween(Window.unboundedPreceding, 0)
-        return self._reaching_back(spanned.select(*keys, self._newest().over(so_far).alias(_KEPT), _NOW))
+        rows = self.tables.latest(keys)
+        return self._reaching_back(
+            spanned.select(*keys, self._newest().over(so_far).alias(_KEPT), NOW, *rows)
+        )
 
     def _reaching_back(self, kept: DataFrame) -> DataFrame:
         if self.watermark is None:
             return kept
         every = F.lit((_STRETCH - 1) * self._us).cast("long")
-        first = F.col(f"{_NOW}.{EVENT}.{US}") - F.lit(self._us)
+        first = F.col(f"{NOW}.{EVENT}.{US}") - F.lit(self._us)
         return kept.where(F.unix_micros(f"{_SPAN}.start") == first - F.pmod(first, every))
 
     def _told(self, kept: DataFrame, place: list[str]) -> DataFrame:
-        event = F.col(_NOW)[EVENT]
+        event = F.col(NOW)[EVENT]
         first = event[US] - F.lit(self._us)
         near = F.filter(_KEPT, lambda other: (other[US] > first) & (other[US] <= event[US]))
-        found = kept.select(_NOW, _KEPT, near.alias(RECENT))
+        found = kept.select(NOW, _KEPT, near.alias(RECENT), *self.tables.names)
         itself = F.exists(RECENT, lambda other: _same_place(other, event))
         whole = F.when(itself, F.col(RECENT)).otherwise(F.concat(F.array(event), RECENT))
         full = F.size(_KEPT) > self.at_most
@@ -148,7 +160,8 @@ class Recent:
             event.withField(REACH, F.lit(self._us)).alias(EVENT),
             F.slice(whole, 1, self.at_most).alias(RECENT),
             cut.alias(TRUNCATED),
-            *(F.col(_NOW)[name].alias(name) for name in place),
+            *self.tables.rows(),
+            *(F.col(NOW)[name].alias(name) for name in place),
         )
 
 

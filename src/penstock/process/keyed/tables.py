@@ -1,0 +1,66 @@
+"""Tables beside events: their changes go through the same state, which keeps the latest row of each key."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from penstock.errors import FlowError
+from penstock.process.source import DELETED, PLACE
+
+NOW = "_now"  # the event that has come, with its place; null where a table's row has
+_VERSION, _GONE, _ROW = "version", "gone", "row"
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Changes of tables by the names of their rows in the result; there may be none."""
+
+    by: tuple[str, ...]
+    changes: Mapping[str, DataFrame]
+
+    def __post_init__(self) -> None:
+        for name, table in self.changes.items():
+            missing = [column for column in (*self.by, PLACE) if column not in table.columns]
+            if missing:
+                raise FlowError(
+                    f"the table {name!r} has no column {missing[0]!r}, but {', '.join(table.columns)}",
+                    hint="a table beside recent events is read by the flow, and has the same key as they",
+                )
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of the tables."""
+        return list(self.changes)
+
+    def beside(self, events: DataFrame, keys: Sequence[str]) -> DataFrame:
+        """Return events and changes as one: each row has an event or one table's change."""
+        if self.changes and PLACE not in events.schema[NOW].dataType.names:  # type: ignore[attr-defined]
+            raise FlowError(f"events beside tables have no {PLACE!r}", hint="let a flow read them")
+        for name, table in self.changes.items():
+            named = [F.col(f"`{column}`").alias(key) for key, column in zip(keys, self.by, strict=True)]
+            changed = table.select(*named, _change(table).alias(name))
+            events = events.unionByName(changed, allowMissingColumns=True)
+        return events
+
+    def latest(self, keys: Sequence[str] | None = None) -> list[Column]:
+        """The last change of each table so far; in a batch, of those that were written before the event."""
+        found = [F.max_by(name, F.col(name)[_VERSION]) for name in self.names]
+        if keys is not None:
+            written = [F.col(NOW)[PLACE]["written"], *(F.col(name)["written"] for name in self.names)]
+            so_far = Window.partitionBy(*keys).orderBy(F.coalesce(*written), F.col(NOW).isNotNull())
+            found = [each.over(so_far) for each in found]
+        return [each.alias(name) for each, name in zip(found, self.names, strict=True)]
+
+    def rows(self) -> list[Column]:
+        """The latest row of each table, null where there is none or it was deleted."""
+        return [F.when(~F.col(name)[_GONE], F.col(name)[_ROW]).alias(name) for name in self.names]
+
+
+def _change(table: DataFrame) -> Column:
+    gone = F.col(DELETED) if DELETED in table.columns else F.lit(False)
+    version = F.struct(*(F.col(PLACE)[part].alias(part) for part in ("partition", "offset")))
+    written = F.col(PLACE)["written"].alias("written")
+    row = F.struct(*(f"`{name}`" for name in table.columns if name not in (PLACE, DELETED)))
+    return F.struct(version.alias(_VERSION), written, gone.alias(_GONE), row.alias(_ROW))

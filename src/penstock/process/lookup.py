@@ -1,0 +1,45 @@
+"""Small tables beside every event: rules, prices, settings that change while a flow runs."""
+
+from collections.abc import Callable
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import MapType
+
+from penstock.errors import FlowError
+from penstock.process.source import DELETED, PLACE
+
+_ONE = "_one"
+
+
+def current(changes: DataFrame, key: str) -> DataFrame:
+    """Return the rows that a table has, of the changes that were made to it: the newest of each key."""
+    newest = F.max_by(F.struct(*changes.columns), F.struct(f"{PLACE}.partition", f"{PLACE}.offset"))
+    rows = changes.groupBy(key).agg(newest.alias("row")).select("row.*")
+    return rows.where(~F.col(DELETED)).drop(DELETED, PLACE)
+
+
+def everywhere(table: DataFrame, *, by: str, name: str) -> Callable[[DataFrame], DataFrame]:
+    """Put a whole small table beside each event: in the column `name`, a map from its keys to its rows.
+
+    judged = payments.transform(lookup.everywhere(rules, by="name", name="rules"))
+    judged.where("amount > rules['large'].threshold")
+    """
+    if table.isStreaming:
+        raise FlowError(
+            "a table that is looked up can't be a stream",
+            hint="give it to the flow as looks_up={…}, not as reads={…}",
+        )
+    entries = F.collect_list(F.struct(F.col(by), F.struct(*table.columns)))
+    whole = table.agg(F.map_from_entries(entries).alias(name))
+    joined = F.broadcast(whole.withColumn(_ONE, _zero(F.size(name))))
+    return lambda rows: rows.withColumn(_ONE, _zero(_any_column(rows))).join(joined, _ONE, "left").drop(_ONE)
+
+
+def _zero(column: Column) -> Column:
+    """Zero, of which Spark does not see that it always is: real-time mode can't join without a key."""
+    return F.pmod(F.xxhash64(column), F.lit(1).cast("long"))
+
+
+def _any_column(rows: DataFrame) -> Column:
+    return next(F.col(f"`{field.name}`") for field in rows.schema if not isinstance(field.dataType, MapType))
