@@ -109,7 +109,11 @@ def test_in_real_time_with_a_row_that_changes_and_goes(settings, spark, tmp_path
         told = payments.transform(recent)
         return told.select("event.id", "event.card", "event.at", F.col("profile.home").alias("home"))
 
-    with Runner(pipeline, place, spark=spark), Consumer(results, place) as consumer, Producer(place) as producer:
+    with (
+        Runner(pipeline, place, spark=spark),
+        Consumer(results, place) as consumer,
+        Producer(place) as producer,
+    ):
         heard = consumer.records(idle="60 seconds")
 
         def home():

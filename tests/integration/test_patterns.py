@@ -117,6 +117,25 @@ def test_a_stream_finds_the_same(spark, name):
     check(name, log, answers, strict=False)
 
 
+def test_matches_that_share_no_events_as_a_stream_and_in_replay(spark):
+    log = make_log(seed=13, users=10, events=400)
+    operator = patterns.match(
+        PATTERNS["never between"], by="user", time="at", within=f"{WITHIN} seconds", overlap=False
+    )
+    rows = spark_rows(log)
+    with Feed(spark, lambda events: events.transform(operator), events=SCHEMA) as feed:
+        for start in range(0, len(rows), 100):
+            feed.send(events=rows[start : start + 100])
+    answers = told(feed.results)
+    assert answers == told(spark.createDataFrame(rows, SCHEMA).transform(operator).collect())
+    used = [number for match in answers.values() for number in match]
+    assert len(used) == len(set(used)) > 30
+    for match in answers.values():
+        assert [log[number][2] for number in match] == ["a", "a", "c"]
+        assert len({log[number][0] for number in match}) == 1
+    assert {"user", "event", "matched", "truncated", "_source"} == set(feed.results[0].asDict())
+
+
 def test_the_result_holds_the_key_the_events_and_the_place(spark):
     log = [("u", 0, "a"), ("v", 1, "b"), ("u", 2, "b")]
     pattern = Pattern.one(F.col("kind") == "a").then(B)
@@ -132,6 +151,8 @@ def test_descriptions_are_checked():
         Pattern.times(0, A)
     with pytest.raises(FlowError, match="has none"):
         Pattern.any()
+    with pytest.raises(FlowError, match="has a step that goes on"):
+        patterns.match(PATTERNS["repeats"], by="user", time="at", within="1 minute", overlap=False)
     many = Pattern.one("n = 0")
     for number in range(1, 70):
         many = many.then(f"n = {number}")

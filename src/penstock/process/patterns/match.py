@@ -3,20 +3,19 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from penstock.errors import FlowError
 from penstock.process.keyed.recent import EVENT, REACH, RECENT, TRUNCATED, Recent, recent
+from penstock.process.patterns.conditions import bit_of, conditions_of, fulfilled
+from penstock.process.patterns.match_once import MatchOnce
 from penstock.process.patterns.pattern import Condition, Pattern, Step
 from penstock.process.source import PLACE
 from penstock.process.windows.watermark import Watermark
 
 MATCHED = "matched"
 _FITS = "_fits"
-_CONDITIONS = 62  # one bit of a long for each
 
 
 def match(
@@ -26,6 +25,7 @@ def match(
     time: str,
     within: str | timedelta,
     strict: bool = False,
+    overlap: bool = True,
     at_most: int = 256,
     watermark: Watermark | str | timedelta | None = None,
     bounded_keys: bool = False,
@@ -40,14 +40,16 @@ def match(
     with `strict` they are not, and a match is made of neighbours. Every event that ends a match gives one
     row: its keys, `event`, `matched` (its events, the oldest first; of several choices the newest ones) and
     `truncated`, as in `keyed.recent`, which the other arguments are passed on to.
+
+    Matches may share events. Without `overlap` a match uses up all events of its key that came until then:
+    events are taken in the log's order, in vectorised state, which real-time mode does not have.
     """
-    listed = _conditions(pattern)
-    if len(listed) > _CONDITIONS:
-        raise FlowError(f"a pattern has {len(listed)} conditions, at most {_CONDITIONS} expected")
+    listed = conditions_of(pattern)
     looked_at = recent(
         by=by, time=time, within=within, at_most=at_most, watermark=watermark, bounded_keys=bounded_keys
     )
-    return Match(pattern, looked_at, strict, tuple(listed))
+    kind = Match if overlap else MatchOnce
+    return kind(pattern, looked_at, strict, listed)
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class Match:
     conditions: tuple[Condition, ...]
 
     def __call__(self, rows: DataFrame) -> DataFrame:
-        looked_at = rows.withColumn(_FITS, self._fits()).transform(self.recent)
+        looked_at = rows.withColumn(_FITS, fulfilled(self.conditions)).transform(self.recent)
         in_order = looked_at.withColumn(RECENT, F.reverse(RECENT))
         found = in_order.withColumn(MATCHED, F.coalesce(*(self._found(way) for way in self.pattern.ways)))
         place = [PLACE] if PLACE in found.columns else []
@@ -71,14 +73,6 @@ class Match:
             TRUNCATED,
             *place,
         )
-
-    def _fits(self) -> Column:
-        """Which of the conditions an event fulfils, as bits."""
-        bits = [
-            F.when(F.expr(each) if isinstance(each, str) else each, F.lit(1 << number)).otherwise(F.lit(0))
-            for number, each in enumerate(self.conditions)
-        ]
-        return reduce(lambda one, other: one.bitwiseOR(other), (bit.cast("long") for bit in bits))
 
     def _found(self, way: tuple[Step, ...]) -> Column:
         """The numbers of the events of a match that ends with the last event, or null."""
@@ -113,23 +107,7 @@ class Match:
         return F.when(~self._fulfils(event, following[0].unless), own)
 
     def _fulfils(self, event: Column, condition: Condition) -> Column:
-        bit = next(number for number, each in enumerate(self.conditions) if _same(each, condition))
-        return event[_FITS].bitwiseAND(F.lit(1 << bit).cast("long")) != 0
-
-
-def _conditions(pattern: Pattern) -> list[Condition]:
-    """All conditions of a pattern, each once."""
-    found: list[Condition] = []
-    for step in (step for way in pattern.ways for step in way):
-        for each in (step.condition, step.unless):
-            if each is not None and not any(_same(each, other) for other in found):
-                found.append(each)
-    return found
-
-
-def _same(one: Condition, other: Condition) -> bool:
-    """Columns can't be compared, texts can."""
-    return one is other or (isinstance(one, str) and isinstance(other, str) and one == other)
+        return event[_FITS].bitwiseAND(F.lit(bit_of(self.conditions, condition)).cast("long")) != 0
 
 
 def _part(number: int) -> str:

@@ -1,4 +1,4 @@
-"""Patterns of which an event belongs to one match at most: a function over columns, which keeps the chains."""
+"""Patterns of which an event is in one match at most: a function over columns, which keeps the chains."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ import polars as pl
 
 from penstock.process.patterns.chains import NONE, Chains, Ints, Way
 
-EVENT, MATCHED, PARTS = "event", "matched", "parts"
+EVENT, MATCHED, PARTS, CLOCK = "event", "matched", "parts", "clock"
 FITS, TIME = "_fits", "_us_of_event"
 _KEY, _PART, _NUMBER = "_key_number", "part", "_number"
 
@@ -16,6 +16,7 @@ _KEY, _PART, _NUMBER = "_key_number", "part", "_number"
 class Once:
     """Takes the events of keys in the log's order; what ends a match uses up all that came before it.
 
+    An event that is dated before one that came earlier counts as of that one's time, the key's `clock`.
     `parts` of a key are the events of its open chains: of which step of which way, when, and what.
     """
 
@@ -24,15 +25,18 @@ class Once:
 
     def __call__(self, rows: pl.DataFrame, state: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Return the chains that are open, and a row for each match."""
-        keys = state.select(self.by).with_row_index(_KEY)
+        keys = state.select(*self.by, CLOCK).with_row_index(_KEY)
         open_ = keys.hstack(state.select(PARTS)).explode(PARTS, keep_nulls=False).unnest(PARTS)
         taken = rows.join(keys, on=self.by, how="left", nulls_equal=True, maintain_order="left")
+        taken = taken.with_columns(pl.max_horizontal(CLOCK, pl.col(TIME).cum_max().over(_KEY)).alias(TIME))
         events = pl.concat([open_[EVENT], taken[EVENT]])
         chains = Chains(len(events) + taken.height * self._steps)
         parts = self._opened(chains, open_, len(keys))
         ended = self._advanced(chains, parts, taken, first=open_.height)
-        kept = keys.select(self.by).with_columns(self._closed(chains, parts, open_, taken, events))
-        return kept.filter(pl.col(PARTS).list.len() > 0), self._told(chains, taken, events, ended)
+        clocks = keys.join(taken.group_by(_KEY).agg(pl.col(TIME).max()), on=_KEY, how="left")
+        kept = clocks.sort(_KEY).select(*self.by, pl.coalesce(TIME, CLOCK).alias(CLOCK))
+        parts_kept = self._closed(chains, parts, open_, taken, events)
+        return kept.with_columns(parts_kept), self._told(chains, taken, events, ended)
 
     @property
     def _steps(self) -> int:
@@ -49,7 +53,9 @@ class Once:
                 parts[number, of[here]] = chains.add(events[here], parts[number, of[here]], times[here])
         return parts
 
-    def _advanced(self, chains: Chains, parts: Ints, rows: pl.DataFrame, first: int) -> list[tuple[Ints, Ints]]:
+    def _advanced(
+        self, chains: Chains, parts: Ints, rows: pl.DataFrame, first: int
+    ) -> list[tuple[Ints, Ints]]:
         """Take the first event of every key, then the second…; returns rows that ended matches, and those."""
         turns = rows.with_row_index(_NUMBER).with_columns(pl.int_range(pl.len()).over(_KEY).alias("_turn"))
         ended = []
@@ -91,9 +97,8 @@ class Once:
     def _told(
         self, chains: Chains, rows: pl.DataFrame, events: pl.Series, ended: list[tuple[Ints, Ints]]
     ) -> pl.DataFrame:
-        none: Ints = np.empty(0, np.int64)
-        last, matches = (np.concatenate([none, *each]) for each in zip(*ended, strict=True)) if ended else (none, none)
-        found, owner = chains.unrolled(matches)
+        none: list[Ints] = [np.empty(0, np.int64)]
+        last = np.concatenate(none + [rows_ for rows_, _ in ended])
+        found, owner = chains.unrolled(np.concatenate(none + [matches for _, matches in ended]))
         matched = pl.DataFrame({_NUMBER: owner, MATCHED: events.gather(found)})
-        grouped = matched.group_by(_NUMBER, maintain_order=True).agg(MATCHED)
-        return rows[last].with_columns(grouped[MATCHED]) if len(last) else rows.clear().with_columns(grouped[MATCHED])
+        return rows[last].with_columns(matched.group_by(_NUMBER, maintain_order=True).agg(MATCHED)[MATCHED])
