@@ -5,7 +5,7 @@ import sys
 
 import psutil
 
-from bench import kafka_sink, latency, log, postgres_sink, queues, rules, state, windows
+from bench import flink, kafka_sink, latency, log, postgres_sink, queues, rules, state, windows
 
 BENCHMARKS = {
     "log": log.main,
@@ -16,6 +16,7 @@ BENCHMARKS = {
     "windows": windows.main,
     "state": state.main,
     "rules": rules.main,
+    "flink": flink.main,
 }
 
 

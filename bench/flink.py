@@ -98,7 +98,7 @@ def pyflink_rate(python: Path, connector: Path, settings: Settings, folder: Path
     launch(python, given | {"every": EVERY})
     noted = [json.loads(each.read_text()) for each in marks.glob("*.json")]
     expect(sum(each["seen"] for each in noted), FEWER, "PyFlink")
-    times = sorted(when for each in noted for when in each["times"])[WARM // EVERY :]
+    times: list[float] = sorted(when for each in noted for when in each["times"])[WARM // EVERY :]
     return EVERY * (len(times) - 1) / (times[-1] - times[0])
 
 

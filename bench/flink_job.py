@@ -14,6 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 from pyflink.common import Configuration, Types, WatermarkStrategy  # type: ignore[import-not-found]
+from pyflink.common.serialization import SimpleStringSchema  # type: ignore[import-not-found]
 from pyflink.datastream import (  # type: ignore[import-not-found]
     KeyedProcessFunction,
     RuntimeContext,
@@ -25,11 +26,10 @@ from pyflink.datastream.connectors.kafka import (  # type: ignore[import-not-fou
     KafkaSource,
     KafkaTopicPartition,
 )
-from pyflink.datastream.formats.json import JsonRowDeserializationSchema  # type: ignore[import-not-found]
 from pyflink.datastream.state import ValueStateDescriptor  # type: ignore[import-not-found]
 
 PARALLELISM = 2
-EVENT = Types.ROW_NAMED(["key", "amount"], [Types.STRING(), Types.DOUBLE()])
+EVENT = Types.TUPLE([Types.STRING(), Types.DOUBLE()])
 KEPT = Types.TUPLE([Types.LONG(), Types.DOUBLE()])
 RESULT = Types.TUPLE([Types.STRING(), Types.LONG(), Types.DOUBLE()])
 DISCARD = "org.apache.flink.streaming.api.functions.sink.v2.DiscardingSink"
@@ -63,16 +63,21 @@ class CountAndSum(KeyedProcessFunction):  # type: ignore[misc]
 def main() -> None:
     given = json.load(sys.stdin)
     flink = environment(given["jar"])
-    events = flink.from_source(source(given), WatermarkStrategy.no_watermarks(), given["topic"])
-    counted = events.key_by(lambda event: event[0], key_type=Types.STRING()).process(
-        CountAndSum(given["marks"], given["every"]), output_type=RESULT
-    )
+    texts = flink.from_source(source(given), WatermarkStrategy.no_watermarks(), given["topic"])
+    events = texts.map(read, output_type=EVENT).key_by(lambda event: event[0], key_type=Types.STRING())
+    counted = events.process(CountAndSum(given["marks"], given["every"]), output_type=RESULT)
     counted.sink_to(Sink(DISCARD))
     flink.execute("bench")
 
 
+def read(text: str) -> tuple[str, float]:
+    """Read the JSON here: the rows that Flink's own reader makes cost more on their way into Python."""
+    event = json.loads(text)
+    return event["key"], event["amount"]
+
+
 def environment(jar: str) -> StreamExecutionEnvironment:
-    """Thread mode on Flink's defaults: state on the heap, no checkpoints. Everything listens on loopback."""
+    """Thread mode; by default, state is on the heap and there are no checkpoints. All listen on loopback."""
     chosen = {
         "python.execution-mode": "thread",
         "python.executable": sys.executable,
@@ -97,7 +102,7 @@ def source(given: dict[str, Any]) -> KafkaSource:
         .set_topics(given["topic"])
         .set_starting_offsets(KafkaOffsetsInitializer.earliest())
         .set_bounded(KafkaOffsetsInitializer.offsets(ends))
-        .set_value_only_deserializer(JsonRowDeserializationSchema.builder().type_info(EVENT).build())
+        .set_value_only_deserializer(SimpleStringSchema())
         .build()
     )
 
