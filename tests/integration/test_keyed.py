@@ -165,6 +165,17 @@ def test_descriptions_are_checked():
         keyed.recent(by="card", time="at", within="1 minute", watermark="1 minute", bounded_keys=True)
 
 
+def test_only_what_is_wanted_of_recent_events_is_kept(spark):
+    log = make_log(4, events=300)
+    all_of_it = keyed.recent(by="card", time="at", within="20 seconds", at_most=5)
+    some = keyed.recent(by="card", time="at", within="20 seconds", at_most=5, keeps=["n", "shop"])
+    rows = spark.createDataFrame(spark_rows(log), SCHEMA)
+    streamed, replayed = as_stream(spark, some, log, batches=3), rows.transform(some).collect()
+    assert told(streamed) == told(replayed) == told(rows.transform(all_of_it).collect())
+    assert set(replayed[0].recent[0].asDict()) == {"n", "shop", "_us", "_partition", "_offset"}
+    assert {"amount", "card"} < set(replayed[0].event.asDict())
+
+
 def test_a_column_that_looks_further_back_than_what_is_recent_is_refused(spark):
     rows = spark.createDataFrame(spark_rows([("a", 0)]), SCHEMA)
     recent = rows.transform(keyed.recent(by="card", time="at", within="1 minute"))

@@ -28,6 +28,7 @@ def recent(
     time: str,
     within: str | timedelta,
     at_most: int = 256,
+    keeps: Sequence[str] | None = None,
     watermark: Watermark | str | timedelta | None = None,
     bounded_keys: bool = False,
     tables: Mapping[str, DataFrame] | None = None,
@@ -40,7 +41,8 @@ def recent(
     There is one result for each event, in the log's order of its key: `event`, and `recent`, which begins
     with the event itself and goes back in time: what came before it in the log and is dated after
     `event time - within` and not after the event. Of equal times the later in the log comes first. At most
-    so many are kept of a key: `truncated` is set where older ones may be missing.
+    so many are kept of a key: `truncated` is set where older ones may be missing. Of the recent events all
+    columns are there, or those that `keeps` names: every event costs as much as all that is kept of its key.
 
     State is kept for up to four times the time, and until the watermark has passed it (`within` behind,
     unless it is said); in a stream, what is later than that is dropped by Spark. With `bounded_keys` the
@@ -62,7 +64,8 @@ def recent(
             "keyed state can't leave out events that are dated ahead",
             hint="send them to an outlet first, in a flow of their own",
         )
-    return Recent(keys, time, length, at_most, mark, Tables(keys, dict(tables or {})))
+    kept = None if keeps is None else tuple(keeps)
+    return Recent(keys, time, length, at_most, kept, mark, Tables(keys, dict(tables or {})))
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,7 @@ class Recent:
     time: str
     within: timedelta
     at_most: int
+    keeps: tuple[str, ...] | None
     watermark: Watermark | None
     tables: Tables
 
@@ -116,7 +120,13 @@ class Recent:
         entry = F.col(NOW)[EVENT]
         order = F.struct(*(entry[part] for part in ORDER))
         order = F.when(entry.isNotNull(), order) if self.tables.names else order
-        return F.call_function("max_by", entry, order, F.lit(self.at_most + 1))
+        return F.call_function("max_by", self._kept(entry), order, F.lit(self.at_most + 1))
+
+    def _kept(self, entry: Column) -> Column:
+        """What is kept of an event."""
+        if self.keeps is None:
+            return entry
+        return F.struct(*(entry[name].alias(name) for name in (*self.keeps, *ORDER)))
 
     def _as_state(self, placed: DataFrame) -> DataFrame:
         """One row comes out for each row that goes in."""
@@ -153,7 +163,7 @@ class Recent:
         near = F.filter(_KEPT, lambda other: (other[US] > first) & (other[US] <= event[US]))
         found = kept.select(NOW, _KEPT, near.alias(RECENT), *self.tables.names)
         itself = F.exists(RECENT, lambda other: _same_place(other, event))
-        whole = F.when(itself, F.col(RECENT)).otherwise(F.concat(F.array(event), RECENT))
+        whole = F.when(itself, F.col(RECENT)).otherwise(F.concat(F.array(self._kept(event)), RECENT))
         full = F.size(_KEPT) > self.at_most
         cut = full & (F.element_at(_KEPT, -1)[US] > first)
         return found.select(
