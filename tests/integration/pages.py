@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+import polars as pl
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from penstock.events import Event
 from penstock.log import Topic
 from penstock.pipeline import Pipeline
-from penstock.process import windows
+from penstock.process import keyed, windows
 from penstock.process.windows import Late, agg
 
 
@@ -49,12 +50,22 @@ class ViewBefore(Event):
     rows: int
 
 
+@dataclass(frozen=True)
+class NumberedView(Event):
+    """A view, and which one of its page it was."""
+
+    page: str
+    at: datetime
+    number: int
+
+
 views = Topic("pages.views", View, key="page", partitions=2)
 minutes = Topic("pages.minutes", PageViews, key="page")
 late_views = Topic("pages.late", View, key="page")
 visits = Topic("pages.visits", Visits, key="page")
 live = Topic("pages.live", Visits, key="page")
 before = Topic("pages.before", ViewBefore, key="page")
+numbered = Topic("pages.numbered", NumberedView, key="page")
 history = Topic("pages.history", PageViews, key="page")
 
 pages, archive = Pipeline("pages"), Pipeline("pages-archive")
@@ -86,6 +97,23 @@ def by_view(views: DataFrame) -> DataFrame:
     """Each view with those before it."""
     around = windows.sliding("1 minute", time="at", by="page", watermark="10 minutes", buckets=4)
     return views.transform(around.agg(longest=agg.max("seconds"))).drop("start", "end", "longest", "seconds")
+
+
+def number_views(views: pl.DataFrame, state: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Number the views of each page."""
+    known = views.join(state, on="page", how="left", maintain_order="left")
+    number = pl.col("views").fill_null(0) + pl.int_range(1, pl.len() + 1).over("page")
+    told = known.select("id", "page", "at", number.alias("number"))
+    return told.group_by("page").agg(pl.col("number").max().alias("views")), told
+
+
+@pages.flow(reads={"views": views}, writes=numbered, output="append")
+def by_number(views: DataFrame) -> DataFrame:
+    """Each view with its number among those of its page, in the order of the log."""
+    returns = "id string, page string, at timestamp, number long"
+    return views.transform(
+        keyed.stateful(number_views, by="page", keeps="views long", returns=returns, buckets=4)
+    )
 
 
 @archive.flow(reads={"views": views}, writes=history, mode="replay", lanes=3)

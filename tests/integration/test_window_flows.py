@@ -19,6 +19,7 @@ from tests.integration.pages import (
     late_views,
     live,
     minutes,
+    numbered,
     pages,
     views,
     visits,
@@ -93,9 +94,11 @@ def test_windows_that_are_killed_give_the_results_of_the_log(settings, log, tmp_
         assert accounts[name].sound, accounts[name]
         assert accounts[name].windows.taken == len(log) + 1
         assert accounts[name].windows.waiting == 1  # the last one's window is not over
-    assert accounts["by_visit"].sound, accounts["by_visit"]
+    for name in ("by_visit", "by_number"):
+        assert accounts[name].sound, accounts[name]
     check_minutes(settings, log)
     check_before(settings, log)
+    check_numbered(settings, log)
     check_visits(settings, log)
     check_live(settings, log)
 
@@ -143,6 +146,16 @@ def check_before(settings, log):
     )  # fmt: skip
     assert Counter((each.id, each.rows) for each in found) == wanted
     assert {each.kind for each in found} == {"on time"}
+
+
+def check_numbered(settings, log):
+    """Each view once, with the number that it has in the log of its page."""
+    numbers, wanted = Counter(), Counter()
+    for event in log:
+        numbers[event.page] += 1
+        wanted[event.id, numbers[event.page]] += 1
+    found = Counter((each.id, each.number) for each in read(numbered, settings) if each.page != "/end")
+    assert found == wanted
 
 
 class OneLane:

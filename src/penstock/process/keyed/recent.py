@@ -11,7 +11,7 @@ from penstock.durations import duration
 from penstock.errors import FlowError
 from penstock.process.keyed.tables import NOW, Tables
 from penstock.process.source import PLACE
-from penstock.process.windows.order import OFFSET, ORDER, PARTITION, TIME, US, order_of
+from penstock.process.windows.order import OFFSET, ORDER, PARTITION, TIME, US, order_of, required_time
 from penstock.process.windows.watermark import Watermark, as_watermark
 
 EVENT, RECENT, TRUNCATED = "event", "recent", "truncated"
@@ -102,8 +102,7 @@ class Recent:
         return self.within // _MICROSECOND
 
     def _marked(self, rows: DataFrame) -> DataFrame:
-        missing = F.raise_error(F.lit(f"an event has no time in column '{self.time}'"))
-        time = F.coalesce(F.col(self.time), missing.cast("timestamp"))
+        time = required_time(self.time)
         if self.watermark is None or not rows.isStreaming:
             return rows.withColumn(TIME, time)
         return self.watermark.marked(rows, time)

@@ -18,7 +18,7 @@ from penstock.process.keyed.function import Frames, KeyedFunction, OverColumns
 from penstock.process.keyed.runs import HASH
 from penstock.process.keyed.step import DUE, KeyedStep
 from penstock.process.vectorised import arrow_schema, through_buckets
-from penstock.process.windows.order import TIME, order_of
+from penstock.process.windows.order import TIME, order_of, required_time
 from penstock.process.windows.shape import MICROSECOND
 from penstock.process.windows.watermark import Watermark, as_watermark
 
@@ -100,7 +100,7 @@ class Stateful:
         if self.time is None or self.watermark is None:
             timed = rows.withColumn(TIME, F.lit(None).cast("timestamp"))
         else:
-            timed = self.watermark.marked(rows, F.col(self.time))
+            timed = self.watermark.marked(rows, required_time(self.time))
         return timed.select(*rows.columns, F.xxhash64(*self.by).alias(HASH), *order_of(timed))
 
     def _kept(self, rows: DataFrame) -> StructType:

@@ -9,6 +9,12 @@ TIME = "_time"  # the column of which Spark makes the watermark; null where an e
 US, PARTITION, OFFSET = ORDER = ("_us", "_partition", "_offset")
 
 
+def required_time(column: str) -> Column:
+    """Return the time of an event; one that has none stops the flow."""
+    missing = F.raise_error(F.lit(f"an event has no time in column '{column}'"))
+    return F.coalesce(F.col(column), missing.cast("timestamp"))
+
+
 def order_of(rows: DataFrame) -> list[Column]:
     """Return the columns of the order, of rows that have a watermark; without a place all are at the same."""
     placed = PLACE in rows.columns

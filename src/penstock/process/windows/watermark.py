@@ -15,6 +15,7 @@ from penstock.errors import FlowError
 from penstock.process.windows.order import TIME
 
 _TICK = "_tick"
+_NEVER = -(2**62)  # microseconds
 Clock = Callable[["Watermark"], DataFrame | None]
 _clock: ContextVar[Clock | None] = ContextVar("clock", default=None)
 
@@ -71,7 +72,8 @@ class Watermark:
         ticks = times.select(late.alias(TIME), F.lit(True).alias(_TICK))
         watched = self._watched(timed.unionByName(ticks, allowMissingColumns=True), F.col(_TICK))
         # The time is asked for so that Spark does not take the ticks out before the watermark has seen them.
-        return watched.where(F.col(TIME).isNull() | F.col(_TICK).isNull()).drop(_TICK)
+        never = F.unix_micros(TIME) < F.lit(_NEVER)
+        return watched.where(F.col(_TICK).isNull() | never).drop(_TICK)
 
     def _times(self, rows: DataFrame) -> DataFrame | None:
         clock = _clock.get()

@@ -1,0 +1,107 @@
+"""Two streams, joined where events of the same key happened near each other; Spark's own join."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal, get_args
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from penstock.durations import duration
+from penstock.errors import FlowError
+from penstock.process.source import PLACE
+from penstock.process.windows.order import TIME
+from penstock.process.windows.shape import MICROSECOND
+from penstock.process.windows.watermark import Watermark, as_watermark
+
+How = Literal["inner", "left", "right", "full"]
+_SIDES, _KEY, _APART = ("_left", "_right"), "_key", "_apart"
+
+
+def within(
+    other: DataFrame,
+    *,
+    on: str | Sequence[str],
+    time: str | tuple[str, str],
+    watermark: Watermark | str | timedelta,
+    before: str | timedelta | None = None,
+    after: str | timedelta | None = None,
+    how: How = "inner",
+    names: tuple[str, str] = ("left", "right"),
+) -> "Within":
+    """Join a stream with another where keys are equal and times near: up to `before` and `after` its own.
+
+        bought = clicks.transform(
+            joins.within(impressions, on="ad", time="at", before="1 hour", how="left",
+                         watermark="10 minutes", names=("click", "impression")))
+
+    A row of the result has the columns of the key and the two events under their names. With "left", "right"
+    or "full" an event of that side that has found no other is told with null beside it, when the watermark
+    says that none can come any more. Either side may come first; what can't be joined any more is forgotten.
+    `time` names the column of the times, or one for each side. Equal nulls are no match.
+    """
+    keys = (on,) if isinstance(on, str) else tuple(on)
+    if how not in get_args(How):
+        raise FlowError(f"there is no {how!r} join", hint=f"choose one of {', '.join(get_args(How))}")
+    if before is None and after is None:
+        raise FlowError("a join of streams has no limit in time", hint='say before="1 hour", after=… or both')
+    reach = tuple(timedelta(0) if each is None else duration(each) for each in (before, after))
+    times = (time, time) if isinstance(time, str) else time
+    if len({*names, *keys}) < 2 + len(keys):
+        raise FlowError(f"the names {names[0]!r} and {names[1]!r} are not free", hint="choose others: names=")
+    return Within(other, keys, times, as_watermark(watermark), (reach[0], reach[1]), how, names)
+
+
+@dataclass(frozen=True)
+class Within:
+    """What `within` returns."""
+
+    other: DataFrame
+    on: tuple[str, ...]
+    times: tuple[str, str]
+    watermark: Watermark
+    reach: tuple[timedelta, timedelta]
+    how: How
+    names: tuple[str, str]
+
+    def __call__(self, rows: DataFrame) -> DataFrame:
+        left, right = (self._side(frame, side) for side, frame in enumerate((rows, self.other)))
+        joined = left.join(right, self._near(), self.how)
+        keys = [F.coalesce(*(F.col(side + _KEY)[name] for side in _SIDES)).alias(name) for name in self.on]
+        return joined.select(*keys, *self.names, *self._place(rows))
+
+    def _side(self, rows: DataFrame, side: int) -> DataFrame:
+        """One side: its key, the time that Spark makes the watermark of, and the event."""
+        missing = [name for name in (*self.on, self.times[side]) if name not in rows.columns]
+        if missing:
+            raise FlowError(
+                f"the {self.names[side]!r} side of a join has no column {missing[0]!r}",
+                hint=f"it has {', '.join(rows.columns)}",
+            )
+        marked = self.watermark.marked(rows, F.col(self.times[side]))
+        event = F.struct(*(f"`{name}`" for name in rows.columns)).alias(self.names[side])
+        key, time = self._key(_SIDES[side]).alias(_SIDES[side] + _KEY), F.col(TIME).alias(_SIDES[side] + TIME)
+        return marked.select(key, time, event)
+
+    def _key(self, side: str) -> Column:
+        """The key as one value that is never null, and equals none of the other side if a part of it is.
+
+        Where a key may be null, Spark leaves out what has none before it looks at the time, which would stop
+        the watermark of a quiet stream; and in a full join it takes nulls for equal.
+        """
+        unknown = F.greatest(*(F.col(f"`{name}`").isNull() for name in self.on), F.lit(False))
+        apart = F.when(unknown, F.lit(side)).otherwise(F.lit("")).alias(_APART)
+        return F.struct(apart, *(F.col(f"`{name}`").alias(name) for name in self.on))
+
+    def _near(self) -> Column:
+        left, right = (F.col(side + TIME) for side in _SIDES)
+        before, after = (F.expr(f"interval {each // MICROSECOND} microseconds") for each in self.reach)
+        same = F.col(_SIDES[0] + _KEY) == F.col(_SIDES[1] + _KEY)
+        return same & (right >= left - before) & (right <= left + after)
+
+    def _place(self, rows: DataFrame) -> list[Column]:
+        """Where the result came from: the place of the event that was joined, or of the one that is there."""
+        if not all(PLACE in frame.columns for frame in (rows, self.other)):
+            return []
+        return [F.coalesce(*(F.col(name)[PLACE] for name in self.names)).alias(PLACE)]

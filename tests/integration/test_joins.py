@@ -1,0 +1,147 @@
+"""Two streams joined within a time: as a stream, in replay, by trying every pair; and through a crash."""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+import pytest
+from tests.reference import joins as reference
+
+from penstock.errors import FlowError
+from penstock.events import Event
+from penstock.log import Broker, Consumer, Producer, Topic, apply
+from penstock.pipeline import Pipeline, Runner
+from penstock.process import joins
+from penstock.testing import Feed
+
+START = datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
+SCHEMA = "ad string, at timestamp, n int"
+
+
+def at(seconds):
+    return START + timedelta(seconds=seconds)
+
+
+def make_sides(seed, events=240):
+    """Clicks and impressions of some ads, one of them without a name; equal times, disorder of 5 seconds."""
+    random = Random(seed)
+    ads = [None, *(f"ad{number}" for number in range(12))]
+    sides = ([], [])
+    for number in range(events):
+        time = number // 2 - random.choice((0, 0, 1, 5))
+        sides[random.random() < 0.6].append((random.choice(ads), time, number))
+    return sides
+
+
+def operator(other, how):
+    return joins.within(
+        other, on="ad", time="at", before="20 seconds", after="3 seconds", how=how,
+        watermark="10 seconds", names=("click", "impression"),
+    )  # fmt: skip
+
+
+def told(rows):
+    return sorted(((row.click and row.click.n, row.impression and row.impression.n) for row in rows), key=str)
+
+
+def spark_rows(side):
+    return [(ad, at(time), number) for ad, time, number in side]
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "right", "full"])
+def test_every_pair_and_what_has_none(spark, how):
+    clicks, impressions = make_sides(seed=len(how))
+    expected = reference.within(clicks, impressions, 20, 3, how)
+    frames = [spark.createDataFrame(spark_rows(side), SCHEMA) for side in (clicks, impressions)]
+    assert told(frames[0].transform(operator(frames[1], how)).collect()) == expected
+
+    def joined(clicks, impressions):
+        return clicks.transform(operator(impressions, how))
+
+    random = Random(1)
+    with Feed(spark, joined, clicks=SCHEMA, impressions=SCHEMA) as feed:
+        for first in range(0, 240, 60):
+            batch = {
+                name: [row for row in side if first <= row[2] < first + 60]
+                for name, side in (("clicks", clicks), ("impressions", impressions))
+            }
+            for name in random.sample(sorted(batch), 2):  # either side first
+                feed.send(**{name: spark_rows(batch[name])})
+        feed.advance(at(400))
+        assert told(feed.results) == expected
+        state = feed._query.lastProgress["stateOperators"][0]
+    assert state["numRowsTotal"] == 0 or how == "inner"
+
+
+def test_a_result_has_its_key_whichever_side_is_there(spark):
+    clicks, impressions = (
+        spark.createDataFrame(rows, SCHEMA) for rows in ([("a", at(0), 1)], [("b", at(0), 2)])
+    )
+    rows = clicks.transform(operator(impressions, "full")).collect()
+    assert sorted((row.ad, row.click is None, row.impression is None) for row in rows) == [
+        ("a", False, True),
+        ("b", True, False),
+    ]
+
+
+@dataclass(frozen=True)
+class Click(Event):
+    ad: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Seen(Event):
+    ad: str
+    click: str
+    impression: str | None
+    at: datetime
+
+
+clicks, impressions = Topic("joins.clicks", Click, key="ad"), Topic("joins.impressions", Click, key="ad")
+seen = Topic("joins.seen", Seen, key="ad")
+ads = Pipeline("joins")
+
+
+@ads.flow(reads={"clicks": clicks, "impressions": impressions}, writes=seen, output="append")
+def join(clicks, impressions):
+    found = clicks.transform(operator(impressions, "left"))
+    columns = ["click.id as click", "impression.id as impression", "click.at as at"]
+    return found.selectExpr("ad", *columns, "_source")
+
+
+@pytest.mark.timeout(240)
+def test_a_flow_of_two_topics_goes_on_where_it_was(settings, spark, tmp_path):
+    place = replace(settings, data=tmp_path)
+    apply([clicks, impressions], Broker(place))
+
+    def run(some_clicks, some_impressions):
+        with Producer(place) as producer:
+            producer.send_all(clicks, [Click("a", at(time), id=f"c{time}") for time in some_clicks])
+            producer.send_all(impressions, [Click("a", at(time), id=f"i{time}") for time in some_impressions])
+        with Runner(ads, place, once=True, spark=spark) as runner:
+            assert runner.wait(120)
+
+    run([10, 60], [5])
+    run([], [58])
+    run([300], [300])
+    run([301], [301])
+    with Consumer(seen, place) as consumer:
+        found = [(r.event.click, r.event.impression) for r in consumer.records(idle="1 second")]
+    assert sorted(found, key=str)[:2] == [("c10", "i5"), ("c300", "i300")]
+    assert ("c60", "i58") in found
+    assert len(found) == len(set(found))
+
+
+def test_what_can_not_be_joined_is_refused(spark):
+    rows = spark.createDataFrame([], SCHEMA)
+    with pytest.raises(FlowError, match="no limit in time"):
+        joins.within(rows, on="ad", time="at", watermark="1 second")
+    with pytest.raises(FlowError, match="no 'outer' join"):
+        joins.within(rows, on="ad", time="at", watermark="1 second", before="1 second", how="outer")
+    with pytest.raises(FlowError, match="names 'ad' and 'right' are not free"):
+        joins.within(rows, on="ad", time="at", watermark="1 second", before="1 s", names=("ad", "right"))
+    with pytest.raises(FlowError, match="'right' side of a join has no column 'when'"):
+        rows.transform(
+            joins.within(rows, on="ad", time=("at", "when"), watermark="1 second", before="1 second")
+        )
