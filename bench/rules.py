@@ -70,12 +70,12 @@ class Case:
 
 
 # A Java process that has planned the same flow thirty times plans it in a fifth of the time.
-WARMING = Case("5 seconds", 120)
+WARMING = Case("5 seconds", 90)
 CASES = [
-    Case("2 minutes", 600, defaults=True),
+    Case("2 minutes", 250, defaults=True),
     Case("2 minutes", 600),
-    Case("10 seconds", 60),
-    Case("1 minute", 130),
+    Case("10 seconds", 45),
+    Case("1 minute", 65),
     Case("5 minutes", 320),
 ]
 
