@@ -43,7 +43,7 @@ class Shelf:
         found = pl.DataFrame(pa.ipc.open_stream(pa.memory_map(str(path))).read_all())  # nothing is copied
         if found.schema == self._empty.schema:
             return found
-        grown = pl.concat([self._empty.clear(), found], how="diagonal_relaxed")
+        grown = pl.concat([self._empty, found], how="diagonal_relaxed")
         return grown.select(self._empty.columns).cast(self._empty.schema)
 
     def add(self, number: int, rows: pl.DataFrame) -> Run:

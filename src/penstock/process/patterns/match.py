@@ -10,12 +10,10 @@ from pyspark.sql import functions as F
 from penstock.process.keyed.recent import EVENT, REACH, RECENT, TRUNCATED, Recent, recent
 from penstock.process.patterns.conditions import bit_of, conditions_of, fulfilled
 from penstock.process.patterns.match_once import MatchOnce
+from penstock.process.patterns.once import FITS, MATCHED
 from penstock.process.patterns.pattern import Condition, Pattern, Step
 from penstock.process.source import PLACE
 from penstock.process.windows.watermark import Watermark
-
-MATCHED = "matched"
-_FITS = "_fits"
 
 
 def match(
@@ -62,7 +60,7 @@ class Match:
     conditions: tuple[Condition, ...]
 
     def __call__(self, rows: DataFrame) -> DataFrame:
-        looked_at = rows.withColumn(_FITS, fulfilled(self.conditions)).transform(self.recent)
+        looked_at = rows.withColumn(FITS, fulfilled(self.conditions)).transform(self.recent)
         in_order = looked_at.withColumn(RECENT, F.reverse(RECENT))
         found = in_order.withColumn(MATCHED, F.coalesce(*(self._found(way) for way in self.pattern.ways)))
         place = [PLACE] if PLACE in found.columns else []
@@ -77,7 +75,7 @@ class Match:
     def _found(self, way: tuple[Step, ...]) -> Column:
         """The numbers of the events of a match that ends with the last event, or null."""
         numbered = F.transform(
-            RECENT, lambda other, number: F.struct(other[_FITS].alias(_FITS), number.alias("n"))
+            RECENT, lambda other, number: F.struct(other[FITS].alias(FITS), number.alias("n"))
         )
         none = F.lit(None).cast("array<int>")
         begun = F.struct(*(none.alias(_part(number)) for number in range(len(way))))
@@ -107,7 +105,7 @@ class Match:
         return F.when(~self._fulfils(event, following[0].unless), own)
 
     def _fulfils(self, event: Column, condition: Condition) -> Column:
-        return event[_FITS].bitwiseAND(F.lit(bit_of(self.conditions, condition)).cast("long")) != 0
+        return event[FITS].bitwiseAND(F.lit(bit_of(self.conditions, condition)).cast("long")) != 0
 
 
 def _part(number: int) -> str:
@@ -115,4 +113,4 @@ def _part(number: int) -> str:
 
 
 def _plain(event: Column) -> Column:
-    return event.dropFields(_FITS)
+    return event.dropFields(FITS)
