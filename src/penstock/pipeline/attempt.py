@@ -28,6 +28,7 @@ from penstock.sinks.sink import Sink
 _TICK = 0.1
 _STOP_PATIENCE = 60.0
 _REALTIME_STOP = 2.0
+_REALTIME_LINGER = "3"  # ms; with none, each result is a request, and half of the machine is busy with those
 
 
 class StoppedError(Exception):
@@ -67,7 +68,7 @@ class Attempt:
         frame = self._planned((None, None))
         options = {f"kafka.{name}": value for name, value in java_settings(self.planner.settings).items()}
         if self.job.mode == "realtime":
-            options["kafka.linger.ms"] = "0"
+            options["kafka.linger.ms"] = _REALTIME_LINGER
         return self._started(frame.writeStream.format("kafka").options(**options))
 
     def _start_with_sink(self) -> StreamingQuery:

@@ -16,7 +16,7 @@ from penstock.process.windows.watermark import Watermark, as_watermark
 
 EVENT, RECENT, TRUNCATED = "event", "recent", "truncated"
 REACH = "_reach"  # in the event: how far back the recent ones go, in microseconds
-_SPAN, _KEPT, _KEY = "_span", "_kept", "_key"
+_SPAN, _KEY = "_span", "_key"
 _STRETCH = 4  # times the time; the longer, the fewer events are in two stretches, and the longer state stays
 _ROW_BY_ROW = "spark.sql.streaming.useStreamlineAggregator"
 _MICROSECOND = timedelta(microseconds=1)
@@ -98,6 +98,11 @@ class Recent:
         return [f"{_KEY}{number}" for number in range(len(self.by))]
 
     @property
+    def _held(self) -> str:
+        """The column of what is kept; a flow with another one can't go on with this one's state."""
+        return f"_last_{self.at_most}_within_{self._us}_us"
+
+    @property
     def _us(self) -> int:
         return self.within // _MICROSECOND
 
@@ -135,7 +140,7 @@ class Recent:
                 hint=f"set {_ROW_BY_ROW} to true in the session, as penstock's own has it",
             )
         grouped = placed.groupBy(*self._keys, *self._span())
-        newest, now = self._newest().alias(_KEPT), F.last(NOW).alias(NOW)
+        newest, now = self._newest().alias(self._held), F.last(NOW).alias(NOW)
         return self._reaching_back(grouped.agg(newest, now, *self.tables.latest()))
 
     def _by_windows(self, placed: DataFrame) -> DataFrame:
@@ -146,7 +151,7 @@ class Recent:
         so_far = Window.partitionBy(*keys).orderBy(*log).rowsBetween(Window.unboundedPreceding, 0)
         rows = self.tables.latest(keys)
         return self._reaching_back(
-            spanned.select(*keys, self._newest().over(so_far).alias(_KEPT), NOW, *rows)
+            spanned.select(*keys, self._newest().over(so_far).alias(self._held), NOW, *rows)
         )
 
     def _reaching_back(self, kept: DataFrame) -> DataFrame:
@@ -159,12 +164,12 @@ class Recent:
     def _told(self, kept: DataFrame, place: list[str]) -> DataFrame:
         event = F.col(NOW)[EVENT]
         first = event[US] - F.lit(self._us)
-        near = F.filter(_KEPT, lambda other: (other[US] > first) & (other[US] <= event[US]))
-        found = kept.select(NOW, _KEPT, near.alias(RECENT), *self.tables.names)
+        near = F.filter(self._held, lambda other: (other[US] > first) & (other[US] <= event[US]))
+        found = kept.select(NOW, self._held, near.alias(RECENT), *self.tables.names)
         itself = F.exists(RECENT, lambda other: _same_place(other, event))
         whole = F.when(itself, F.col(RECENT)).otherwise(F.concat(F.array(self._kept(event)), RECENT))
-        full = F.size(_KEPT) > self.at_most
-        cut = full & (F.element_at(_KEPT, -1)[US] > first)
+        full = F.size(self._held) > self.at_most
+        cut = full & (F.element_at(self._held, -1)[US] > first)
         return found.select(
             event.withField(REACH, F.lit(self._us)).alias(EVENT),
             F.slice(whole, 1, self.at_most).alias(RECENT),
