@@ -5,7 +5,7 @@ import sys
 
 import psutil
 
-from bench import flink, kafka_sink, latency, log, postgres_sink, queues, rules, state, windows
+from bench import flink, joins, kafka_sink, latency, log, postgres_sink, queues, rules, state, windows
 
 BENCHMARKS = {
     "log": log.main,
@@ -17,11 +17,15 @@ BENCHMARKS = {
     "state": state.main,
     "rules": rules.main,
     "flink": flink.main,
+    "joins": joins.main,
+    "joins-large": joins.large,
 }
+
+LARGE = ("joins-large",)  # only if named
 
 
 def main() -> None:
-    names = sys.argv[1:] or list(BENCHMARKS)
+    names = sys.argv[1:] or [name for name in BENCHMARKS if name not in LARGE]
     unknown = set(names) - set(BENCHMARKS)
     if unknown:
         sys.exit(f"no benchmark called {min(unknown)}; there are {', '.join(BENCHMARKS)}")

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 import psutil
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from penstock.process import keyed, session
@@ -100,7 +101,7 @@ def many_keys(spark: SparkSession, folder: Path) -> None:
         print(
             f"| {keys:,} | {median:.2f} s | {most:.2f} s | {steady[-1]:.2f} s "
             f"| {TOUCHED / statistics.mean(steady):,.0f} "
-            f"| {_memory() / 2**30:.1f} GiB | {_size(place) / 2**30:.1f} GiB |"
+            f"| {memory() / 2**30:.1f} GiB | {_size(place) / 2**30:.1f} GiB |"
         )
 
 
@@ -115,7 +116,11 @@ def run(spark: SparkSession, source: Path, query: Query, place: Path) -> list[fl
     """Take files one by one, in the order in which they were written; return how long each batch took."""
     rows = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(source))
     stream = query(rows).writeStream.format("noop").outputMode("append").trigger(availableNow=True)
-    running = stream.option("checkpointLocation", str(place)).start()
+    return taken(stream.option("checkpointLocation", str(place)).start())
+
+
+def taken(running: StreamingQuery) -> list[float]:
+    """Wait until a query has done its work; return how long each of its batches took."""
     times: dict[int, float] = {}
     while running.isActive:
         for each in running.recentProgress:
@@ -127,7 +132,7 @@ def run(spark: SparkSession, source: Path, query: Query, place: Path) -> list[fl
     return [times[number] for number in sorted(times)]
 
 
-def _memory() -> int:
+def memory() -> int:
     """What this process and those that it has started hold for themselves, mapped files left out."""
     own = psutil.Process()
     return sum(each.memory_full_info().uss for each in (own, *own.children(recursive=True)))

@@ -1,10 +1,11 @@
-"""Nexmark's queries over windows, on Penstock's operators; the columns are those of `reference.answer`."""
+"""Nexmark's queries over windows, on Penstock's operators; columns are those of `reference.answer`."""
 
 from collections.abc import Callable
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from bench.nexmark.joins import q3, q4, q9, q13, q20
 from penstock.process import windows
 from penstock.process.windows import agg
 from penstock.process.windows.aggregates import Aggregate
@@ -112,7 +113,7 @@ def q19(bids: DataFrame) -> DataFrame:
 
 
 QUERIES: dict[str, Callable[..., DataFrame]] = {
-    each.__name__: each for each in (q5, q7, q8, q11, q12, q15, q16, q17, q18, q19)
+    each.__name__: each for each in (q3, q4, q5, q7, q8, q9, q11, q12, q13, q15, q16, q17, q18, q19, q20)
 }
 
 

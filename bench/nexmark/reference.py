@@ -137,7 +137,46 @@ Q19 = """
     ORDER BY auction, rank
 """
 
+Q3 = """
+    SELECT p.name, p.city, p.state, a.id
+    FROM auctions a JOIN persons p ON a.seller = p.id
+    WHERE a.category = 10 AND p.state IN ('OR', 'ID', 'CA')
+    ORDER BY ALL
+"""
+
+IN_LIFE = """
+    FROM auctions a JOIN bids b ON b.auction = a.id AND b."at" BETWEEN a."at" AND a.expires
+"""
+
+Q4 = f"""
+    WITH best AS (SELECT a.id, a.category, max(b.price) AS price {IN_LIFE} GROUP BY a.id, a.category)
+    SELECT category, sum(price)::BIGINT / count(*) AS average FROM best GROUP BY category ORDER BY category
+"""
+
+# The highest bid of an auction; of equal ones the earliest, and of those the one that arrived first.
+Q9 = f"""
+    SELECT a.id AS auction, b.bidder, b.price, b."at" AS bid_at, b.n {IN_LIFE}
+    QUALIFY row_number() OVER (PARTITION BY a.id ORDER BY b.price DESC, b."at", b.n) = 1
+    ORDER BY auction
+"""
+
+Q13 = """
+    SELECT auction, bidder, price, "at", n, 'side-' || (auction % 10000) AS value FROM bids ORDER BY n
+"""
+
+Q20 = """
+    SELECT b.n, b.bidder, b.price, a.id, a.item, a.seller
+    FROM bids b JOIN auctions a ON b.auction = a.id
+    WHERE a.category = 10
+    ORDER BY b.n
+"""
+
 QUERIES = {
+    "q3": Q3,
+    "q4": Q4,
+    "q9": Q9,
+    "q13": Q13,
+    "q20": Q20,
     "q5": Q5,
     "q7": Q7,
     "q8": Q8,

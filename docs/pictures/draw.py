@@ -13,7 +13,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from penstock.process import dedup, keyed, ranking, session, sketches, windows
+from penstock.process import dedup, joins, keyed, ranking, session, sketches, windows
 from penstock.process.windows import Late, agg
 from penstock.testing import Feed
 
@@ -128,7 +128,7 @@ def draw(
             else:
                 told = feed.advance(at(step))
                 latest = max(latest, step)
-            if function is not leaders:  # which has no watermark
+            if function not in (leaders, view):  # which have no watermark
                 timeline.moved(latest)
             results = [row for row in told if "kind" in row and row.kind is not None]
             for row in sorted(results, key=lambda row: (row.end, row.start, row.asDict().get("told", ""))):
@@ -232,6 +232,67 @@ def duplicates(rows: DataFrame) -> DataFrame:
     )
 
 
+def split(rows: DataFrame) -> tuple[DataFrame, DataFrame]:
+    """Every second row is of the other side; where it is in the log, as flows tell it."""
+    place = F.struct(
+        F.lit("log").alias("topic"), F.lit(0).alias("partition"), F.col("n").alias("offset"),
+        F.col("at").alias("written"),
+    )  # fmt: skip
+    placed = rows.withColumn("_source", place)
+    return placed.where("n % 2 = 0"), placed.where("n % 2 = 1")
+
+
+def within(rows: DataFrame) -> DataFrame:
+    """Two streams in turns: an event, and those of the other one up to 15 s before it, or none"""
+    left, right = split(rows)
+    near = joins.within(
+        right,
+        on="key",
+        time="at",
+        before="15 seconds",
+        how="left",
+        watermark="5 seconds",
+        names=("one", "other"),
+    )
+    alone = F.col("other").isNull()
+    return left.transform(near).select(
+        F.coalesce("other.at", "one.at").alias("start"),
+        (F.col("one.at") + F.expr("interval 1 second")).alias("end"),
+        F.when(alone, "corrected").otherwise("on time").alias("kind"),
+        F.when(alone, "alone").otherwise("a pair").alias("told"),
+    )
+
+
+def as_of(rows: DataFrame) -> DataFrame:
+    """Events and rows of a table in turns: the row that was there at the time of an event"""
+    events, table = split(rows)
+    then = joins.as_of(
+        table, on="key", time="at", since="at", keeps="1 hour", watermark="5 seconds", buckets=1
+    )
+    row = F.col("row.at")
+    return events.transform(then).select(
+        F.coalesce(row, "at").alias("start"),
+        (F.col("at") + F.expr("interval 1 second")).alias("end"),
+        F.when(row.isNull(), "corrected").otherwise("on time").alias("kind"),
+        F.when(row.isNull(), F.lit("no row yet"))
+        .otherwise(F.format_string("row of %d s", F.unix_timestamp(row) - F.lit(int(START.timestamp()))))
+        .alias("told"),
+    )
+
+
+def view(rows: DataFrame) -> DataFrame:
+    """Orders, and prices of their product, in turns: what changes in a view of both"""
+    orders, prices = split(rows)
+    names = {"names": ("order", "price"), "how": "left", "buckets": 1}
+    changed = orders.transform(joins.tables(prices, on="key", keys=("n", "key"), **names))
+    return changed.select(
+        F.coalesce(F.greatest("order.at", "price.at"), "order.at").alias("start"),
+        (F.greatest("order.at", "price.at") + F.expr("interval 3 seconds")).alias("end"),
+        F.when(F.col("change") == "update", "corrected").otherwise("on time").alias("kind"),
+        F.format_string("%s order %d", "change", F.col("order.n")).alias("told"),
+    )
+
+
 def main() -> None:
     spark = session(name="pictures", partitions=1, shuffle=1)
     for function in (tumbling, hopping, sliding, native):
@@ -241,6 +302,9 @@ def main() -> None:
     draw(spark, sketched, [[3, 8, 12, 15], [21, 28], [33], 60.0])
     draw(spark, recent, [[3], [12], [21], [14], [33]], output="update")
     draw(spark, sessions, [[3, 8], [20, 24], [38], [14], 45.0, [60], 79.0])
+    draw(spark, within, [[10], [5], [22, 30], [24, 33], 60.0])
+    draw(spark, as_of, [[22], [8], [12, 20], [33, 30], [25], 60.0])
+    draw(spark, view, [[3], [10], [14], [25]])
     draw(spark, duplicates, [[3], [10, 25], [36], [30], [70], [2]])
     spark.stop()
 

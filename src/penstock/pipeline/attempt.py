@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyspark.errors import AnalysisException
@@ -18,14 +18,16 @@ from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.clock import Clock
 from penstock.pipeline.job import Job
 from penstock.pipeline.limits import refuse_limits
-from penstock.pipeline.plan import Planner
+from penstock.pipeline.plan import WHOLE, Planner, Span
 from penstock.pipeline.state import refuse_changed_state
+from penstock.pipeline.warming import warm
 from penstock.points import reach
 from penstock.process.java_client import java_settings
 from penstock.process.windows.watermark import ticking
 from penstock.sinks.sink import Sink
 
 _TICK = 0.1
+_LOADED = "loaded.json"  # beside the checkpoint, once what the tables held has been read
 _STOP_PATIENCE = 60.0
 _REALTIME_STOP = 2.0
 _REALTIME_LINGER = "3"  # ms; with none, each result is a request, and half of the machine is busy with those
@@ -59,31 +61,40 @@ class Attempt:
         """Run until the end; raises what made it fail."""
         if self.job.mode == "replay":
             self._replay()
-        elif self.job.native:
-            self._watch(self._start_native())
-        else:
-            self._watch(self._start_with_sink())
+            return
+        if self.job.loads and self.checkpoint.read(_LOADED) is None:
+            self._run(Span(tables_only=True))
+            if not self.stopping.is_set():
+                self.checkpoint.write(_LOADED, "{}")
+        if not self.stopping.is_set():
+            self._run(WHOLE)
 
-    def _start_native(self) -> StreamingQuery:
-        frame = self._planned((None, None))
+    def _run(self, span: Span) -> None:
+        self._watch(self._start_native(span) if self.job.native else self._start_with_sink(span), span)
+
+    def _start_native(self, span: Span) -> StreamingQuery:
+        frame = self._planned(span)
         options = {f"kafka.{name}": value for name, value in java_settings(self.planner.settings).items()}
         if self.job.mode == "realtime":
             options["kafka.linger.ms"] = _REALTIME_LINGER
-        return self._started(frame.writeStream.format("kafka").options(**options))
+        query = self._started(frame.writeStream.format("kafka").options(**options), span)
+        if self.job.mode == "realtime" and not (self.once or span.tables_only):
+            warm(frame, query)
+        return query
 
-    def _start_with_sink(self) -> StreamingQuery:
-        frame = self._planned((None, None))
+    def _start_with_sink(self, span: Span) -> StreamingQuery:
+        frame = self._planned(span)
         sink = self._sink = self.job.sink(self.planner.settings, frame, self.lanes)
         entries = sink.open()
         if self.from_ledger and self.checkpoint.id is None:
             start = _common_end([entry.batch for entry in entries if entry.batch])
-            frame = self._planned((start, None))
+            frame = self._planned(replace(span, start=start))
         else:
             self.checkpoint.refuse_misfit(entries)
-        return self._started(frame.writeStream.foreachBatch(self._take))
+        return self._started(frame.writeStream.foreachBatch(self._take), span)
 
-    def _planned(self, span: tuple[Offsets | None, Offsets | None]) -> DataFrame:
-        self._clock.begin_at(span[0])
+    def _planned(self, span: Span) -> DataFrame:
+        self._clock.begin_at(span.start)
         with ticking(self._clock):
             frame = self.job.rows(self.planner, span)
         if self.job.mode == "realtime":
@@ -93,10 +104,10 @@ class Attempt:
             refuse_changed_state(self.job, frame, self.checkpoint, reads)
         return frame
 
-    def _started(self, writer: Any) -> StreamingQuery:
-        job = self.job
-        trigger = {"availableNow": True} if self.once else {"processingTime": job.pause}
-        if job.mode == "realtime" and not self.once:
+    def _started(self, writer: Any, span: Span) -> StreamingQuery:
+        job, once = self.job, self.once or span.tables_only
+        trigger = {"availableNow": True} if once else {"processingTime": job.pause}
+        if job.mode == "realtime" and not once:
             trigger = {"realTime": job.pause}
         writer = writer.queryName(job.label).outputMode(job.output).trigger(**trigger)
         try:
@@ -119,13 +130,13 @@ class Attempt:
             self.failure = error
             raise
 
-    def _watch(self, query: StreamingQuery) -> None:
+    def _watch(self, query: StreamingQuery, span: Span) -> None:
         try:
             while not query.awaitTermination(_TICK):  # type: ignore[arg-type]
                 self._reach_commits()
                 if self.stopping.is_set():
                     self._stop(query)
-                elif not self.once:
+                elif not (self.once or span.tables_only):
                     self._clock.look(query)
         except Exception:
             if not isinstance(self.failure, StoppedError):
@@ -160,7 +171,7 @@ class Attempt:
     def _replay(self) -> None:
         """One batch over the whole log; its end is written down first, so that a crash can't move it."""
         end = self._replay_end()
-        frame = self._planned((None, end))
+        frame = self._planned(Span(end=end))
         sink = self._sink = self.job.sink(self.planner.settings, frame, self.lanes)
         sink.open()
         sink.write(frame, Batch("replay", 0, {}, end))

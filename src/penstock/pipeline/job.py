@@ -7,11 +7,10 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from penstock.log import Topic
-from penstock.log.ledger import Offsets
+from penstock.log import Table, Topic
 from penstock.pipeline.flow import Flow, Guarantee, Mode, Output
 from penstock.pipeline.pipeline import Pipeline
-from penstock.pipeline.plan import Planner
+from penstock.pipeline.plan import Planner, Span
 from penstock.process.target import made_by, with_id
 from penstock.settings import Settings
 from penstock.sinks.kafka import KafkaSink
@@ -20,7 +19,6 @@ from penstock.sinks.sink import Sink
 
 DEAD_LETTERS = "dead-letters"
 _WATCH = "5000 milliseconds"
-Span = tuple[Offsets | None, Offsets | None]
 Rows = Callable[[Planner, Span], DataFrame]
 MakeSink = Callable[[Settings, DataFrame, int], Sink]
 
@@ -42,6 +40,7 @@ class Job:
     native: bool = (
         False  # whether Spark's own Kafka sink writes it: at least once, and all there is in real time
     )
+    loads: bool = False  # whether it reads what its tables hold before its first event
 
     @property
     def group(self) -> str:
@@ -54,7 +53,7 @@ def flow_job(pipeline: Pipeline, flow: Flow) -> Job:
     label = f"{pipeline.name}.{flow.name}"
 
     def rows(planner: Planner, span: Span) -> DataFrame:
-        return as_written(planner, flow, label, planner.results(flow, start=span[0], end=span[1]))
+        return as_written(planner, flow, label, planner.results(flow, span))
 
     def sink(settings: Settings, frame: DataFrame, lanes: int) -> Sink:
         lanes = flow.lanes or lanes
@@ -68,6 +67,7 @@ def flow_job(pipeline: Pipeline, flow: Flow) -> Job:
     return Job(
         label, flow.name, flow.mode, flow.promise, flow.pause, flow.output,
         tuple(flow.reads.values()), rows, sink, flow.version, least or flow.mode == "realtime",
+        loads=len({isinstance(topic, Table) for topic in flow.reads.values()}) == 2,
     )  # fmt: skip
 
 
@@ -84,7 +84,7 @@ def dead_letter_job(pipeline: Pipeline, mode: Mode) -> Job:
     label = f"{pipeline.name}.{DEAD_LETTERS}"
 
     def rows(planner: Planner, span: Span) -> DataFrame:
-        dead = planner.dead_letters(topics, streaming=mode != "replay", end=span[1])
+        dead = planner.dead_letters(topics, streaming=mode != "replay", end=span.end)
         told = F.array(made_by(label))
         return dead.withColumn("headers", F.concat("headers", told))
 

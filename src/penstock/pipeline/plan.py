@@ -19,7 +19,20 @@ from penstock.schemas import AvroCodec, JsonSchemaCodec
 from penstock.settings import Settings
 from penstock.sinks.postgres import PostgresTable
 
+_NOTHING = {"maxOffsetsPerTrigger": "0"}
 _CODECS = {"avro": AvroCodec, "json-schema": JsonSchemaCodec}
+
+
+@dataclass(frozen=True)
+class Span:
+    """The part of the log that is read: between two places, or only what tables hold."""
+
+    start: Offsets | None = None
+    end: Offsets | None = None
+    tables_only: bool = False
+
+
+WHOLE = Span()
 
 
 @dataclass
@@ -31,10 +44,10 @@ class Planner:
     registry: Registry | None = None
     _known: dict[str, KnownSchemas] = field(default_factory=dict)
 
-    def results(self, flow: Flow, *, start: Offsets | None = None, end: Offsets | None = None) -> DataFrame:
+    def results(self, flow: Flow, span: Span = WHOLE) -> DataFrame:
         """Return what the flow's function makes of its topics, as a stream or, in replay, as a table."""
         sources = {
-            name: typed(self._rows(flow, topic, start, end), topic, self.known(topic))
+            name: typed(self._rows(flow, topic, span), topic, self.known(topic))
             for name, topic in flow.reads.items()
         }
         sources |= {name: self._current(table) for name, table in flow.looks_up.items()}
@@ -88,15 +101,16 @@ class Planner:
         except UnknownSchemaError:
             return replace(known, unknown=known.unknown | {id})
 
-    def _rows(self, flow: Flow, topic: Topic[Any], start: Offsets | None, end: Offsets | None) -> DataFrame:
+    def _rows(self, flow: Flow, topic: Topic[Any], span: Span) -> DataFrame:
+        nothing = span.tables_only and not isinstance(topic, Table)
         return kafka_rows(
             self.spark,
             self.settings,
             [topic.name],
             streaming=flow.mode != "replay",
-            start=_of(topic, start),
-            end=_of(topic, end),
-            options=flow.options,
+            start=_of(topic, span.start),
+            end=_of(topic, span.end),
+            options={**flow.options, **(_NOTHING if nothing else {})},
         )
 
     def _current(self, table: Table[Any]) -> DataFrame:

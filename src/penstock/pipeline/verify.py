@@ -16,7 +16,7 @@ from penstock.pipeline.conservation import Conservation, conservation, windows_o
 from penstock.pipeline.flow import Flow
 from penstock.pipeline.job import Job, as_written, dead_letter_job, flow_job
 from penstock.pipeline.pipeline import Pipeline
-from penstock.pipeline.plan import Planner
+from penstock.pipeline.plan import Planner, Span
 from penstock.process.source import kafka_rows, typed
 from penstock.process.target import MADE_BY
 from penstock.process.windows.kept import END
@@ -80,7 +80,7 @@ def _flow_account(pipeline: Pipeline, flow: Flow, planner: Planner) -> Account:
     job = flow_job(pipeline, flow.in_mode("replay"))
     position, now = _position(planner, pipeline, job), _ends(planner, job.topics)
     read = _count(planner, job.topics, position)
-    results = planner.results(flow.in_mode("replay"), end=position)
+    results = planner.results(flow.in_mode("replay"), Span(end=position))
     if not isinstance(flow.writes, PostgresTable) and windows_of(results) is not None:
         return _windows_account(pipeline, flow, planner, results, read)
     due = as_written(planner, flow, job.label, _due(results, _checkpoint(planner, pipeline, flow.name)))
@@ -89,7 +89,7 @@ def _flow_account(pipeline: Pipeline, flow: Flow, planner: Planner) -> Account:
         return Account(flow.name, read, **compared._asdict())
     names = [flow.writes.name, *(topic.name for topic in flow.outlets)]
     found = _written(planner, names, job.label)
-    compared = _compare(due, job.rows(planner, (None, now)), found)
+    compared = _compare(due, job.rows(planner, Span(end=now)), found)
     once = flow.promise in ("exactly-once", "at-most-once")
     return Account(flow.name, read, repeats_allowed=not once, **compared._asdict())
 
@@ -118,7 +118,7 @@ def _dead_account(pipeline: Pipeline, planner: Planner) -> Account:
     job = dead_letter_job(pipeline, "replay")
     position, now = _position(planner, pipeline, job), _ends(planner, job.topics)
     found = _written(planner, [topic.name + DEAD_LETTERS for topic in job.topics], job.label)
-    compared = _compare(job.rows(planner, (None, position)), job.rows(planner, (None, now)), found)
+    compared = _compare(job.rows(planner, Span(end=position)), job.rows(planner, Span(end=now)), found)
     return Account(job.name, _count(planner, job.topics, position), **compared._asdict())
 
 

@@ -16,6 +16,11 @@ _EARTH_KM = 6371.0088
 _MICROSECOND = timedelta(microseconds=1)
 
 
+def events(*, within: Within = None, where: Condition | None = None) -> Column:
+    """The recent events, the newest first: all, or those that are nearer or fit; `events()["id"]` has ids."""
+    return _near(within, where)
+
+
 def count(*, within: Within = None, where: Condition | None = None) -> Column:
     """How many recent events there are, the event itself included: all, or those that are nearer or fit.
 
@@ -72,9 +77,7 @@ def speed_kmh(latitude: str, longitude: str) -> Column:
     The way is the shortest over the ground. From one place to another in no time is infinitely fast.
     """
     here, there = F.col(EVENT), _before()
-    way = _kilometres(
-        *(each[name].cast("double") for each in (here, there) for name in (latitude, longitude))
-    )
+    way = kilometres(*(each[name].cast("double") for each in (here, there) for name in (latitude, longitude)))
     hours = (here[US] - there[US]) / F.lit(3.6e9)
     at_once = F.when(way == 0, F.lit(0.0)).when(way > 0, F.lit(float("inf")))
     return F.when(hours == 0, at_once).otherwise(F.try_divide(way, hours))
@@ -103,8 +106,8 @@ def _values(column: str, within: Within, where: Condition | None) -> Column:
     return F.array_compact(F.transform(_near(within, where), lambda other: other[column]))
 
 
-def _kilometres(lat: Column, lon: Column, other_lat: Column, other_lon: Column) -> Column:
-    """The haversine of the way between two places."""
+def kilometres(lat: Column, lon: Column, other_lat: Column, other_lon: Column) -> Column:
+    """How far it is between two places, over the ground."""
     north, east = (F.radians(one - other) / 2 for one, other in ((lat, other_lat), (lon, other_lon)))
     round_ = F.cos(F.radians(lat)) * F.cos(F.radians(other_lat)) * F.pow(F.sin(east), 2)
     chord = F.pow(F.sin(north), 2) + round_

@@ -134,11 +134,7 @@ class Recent:
 
     def _as_state(self, placed: DataFrame) -> DataFrame:
         """One row comes out for each row that goes in."""
-        if placed.sparkSession.conf.get(_ROW_BY_ROW, "false") != "true":
-            raise FlowError(
-                "Spark would tell a key's last event of each batch only, not every event",
-                hint=f"set {_ROW_BY_ROW} to true in the session, as penstock's own has it",
-            )
+        refuse_whole_batches(placed)
         grouped = placed.groupBy(*self._keys, *self._span())
         newest, now = self._newest().alias(self._held), F.last(NOW).alias(NOW)
         return self._reaching_back(grouped.agg(newest, now, *self.tables.latest()))
@@ -176,6 +172,15 @@ class Recent:
             cut.alias(TRUNCATED),
             *self.tables.rows(),
             *(F.col(NOW)[name].alias(name) for name in place),
+        )
+
+
+def refuse_whole_batches(rows: DataFrame) -> None:
+    """Refuse a session in which an aggregate tells what it is after a batch, not after each row."""
+    if rows.sparkSession.conf.get(_ROW_BY_ROW, "false") != "true":
+        raise FlowError(
+            "Spark would tell a key's last event of each batch only, not every event",
+            hint=f"set {_ROW_BY_ROW} to true in the session, as penstock's own has it",
         )
 
 

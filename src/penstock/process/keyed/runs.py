@@ -3,6 +3,9 @@
 A batch adds one run with the keys that it has touched, so that it costs what these cost. When a run has
 become longer than half of the one before, they are merged: few runs stay, and a row is written again only a
 few times.
+
+Where a key has several rows, the upper half of a hash is that of the key, the lower half that of the row: all
+rows of a key are neighbours, and each is found by itself.
 """
 
 from collections.abc import Sequence
@@ -12,7 +15,7 @@ import numpy as np
 import polars as pl
 
 HASH, GONE = "_hash", "_gone"
-_ROW = "_row"
+_LOWER = 2**32 - 1
 Places = np.ndarray[Any, np.dtype[np.int64]]
 
 
@@ -24,6 +27,15 @@ def find(runs: Sequence[pl.DataFrame], keys: pl.DataFrame, by: Sequence[str]) ->
         found.append(run[places[places >= 0]])
         left = left.filter(pl.Series(places < 0))
     return pl.concat(found).filter(~pl.col(GONE))
+
+
+def find_all(
+    runs: Sequence[pl.DataFrame], keys: pl.DataFrame, by: Sequence[str], each: Sequence[str]
+) -> pl.DataFrame:
+    """Return the newest version of all rows of keys, without those that are gone; `each` tells rows apart."""
+    found = pl.concat([run[_neighbours(run, keys, by)] for run in reversed(runs)])
+    newest = found.unique([*by, *each], keep="first", maintain_order=True)
+    return newest.filter(~pl.col(GONE))
 
 
 def merged(runs: Sequence[pl.DataFrame], by: Sequence[str], *, whole: bool) -> pl.DataFrame:
@@ -66,6 +78,18 @@ def _places(run: pl.DataFrame, keys: pl.DataFrame, by: Sequence[str]) -> Places:
         found[open_[same]] = there[open_[same]]
         open_ = open_[~same]
         there[open_] += 1
+    return found
+
+
+def _neighbours(run: pl.DataFrame, keys: pl.DataFrame, by: Sequence[str]) -> Places:
+    """Return which rows of a run are of keys, whatever the lower halves of their hashes are."""
+    hashes, first = run[HASH].to_numpy(), keys[HASH].to_numpy() & ~_LOWER
+    start = np.searchsorted(hashes, first)
+    count = np.searchsorted(hashes, first | _LOWER, side="right") - start
+    asked = np.repeat(np.arange(len(first)), count)
+    places = np.arange(len(asked)) + np.repeat(start - np.cumsum(count) + count, count)
+    same = _same(run[places], keys[asked], by)
+    found: Places = places[same]
     return found
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import polars as pl
 
@@ -20,6 +21,37 @@ class Done:
 
     changed: pl.DataFrame
     rows: pl.DataFrame
+
+
+class BucketStep(Protocol):
+    """What happens to the runs of a bucket when rows come or time goes by; times are in microseconds."""
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """What tells rows of a run apart."""
+
+    @property
+    def empty(self) -> pl.DataFrame:
+        """A run without rows."""
+
+    @property
+    def ttl(self) -> int | None:
+        """How often all runs are to be looked through for what does not last."""
+
+    @property
+    def timed(self) -> bool:
+        """Whether it is to be woken by the watermark."""
+
+    def clock(self, last: int, rows: pl.DataFrame, watermark: int) -> int:
+        """What time it is, after it was `last`."""
+
+    def __call__(self, runs: Sequence[pl.DataFrame], rows: pl.DataFrame, last: int, now: int) -> Done: ...
+
+    def lasting(self, run: pl.DataFrame, now: int) -> pl.DataFrame:
+        """The rows of the whole state that are still needed."""
+
+    def next_alarm(self, runs: Sequence[pl.DataFrame], now: int) -> int | None:
+        """When it is to be woken."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +86,10 @@ class KeyedStep:
     def by(self) -> tuple[str, ...]:
         """The columns of the key."""
         return self.function.by
+
+    def clock(self, last: int, rows: pl.DataFrame, watermark: int) -> int:  # noqa: ARG002
+        """The watermark's time."""
+        return watermark
 
     @property
     def timed(self) -> bool:

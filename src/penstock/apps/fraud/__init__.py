@@ -1,0 +1,1 @@
+"""Fraud: transactions judged as they come, by rules, by a model and by a pattern."""

@@ -1,0 +1,57 @@
+"""Hears every alert as it comes, and notes how long it took."""
+
+import threading
+import time
+from types import TracebackType
+from typing import Self
+
+from penstock.apps.fraud.events import Alert, alerts
+from penstock.log import Consumer
+from penstock.settings import Settings
+
+_PROMPT = 0.5  # seconds: an alert that took no longer did not wait for the flow to start
+
+
+class Listener:
+    """Reads the alerts in a thread of its own; `told` has each once, with when it was heard."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.told: dict[str, tuple[float, Alert]] = {}
+        self.heard = 0
+        self._last = float("inf")
+        self._over = threading.Event()
+        self._settings = settings
+        self._thread = threading.Thread(target=self._listen, name="alerts", daemon=True)
+
+    @property
+    def new(self) -> int:
+        """How many different alerts were heard."""
+        return len(self.told)
+
+    @property
+    def up_to_date(self) -> bool:
+        """Whether the last alert came without delay."""
+        return self._last < _PROMPT
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _listen(self) -> None:
+        with Consumer(alerts, self._settings) as consumer:
+            while not self._over.is_set():
+                for record in consumer.records(idle="100 ms"):
+                    if record.event is not None:
+                        self._hear(record.event)
+
+    def _hear(self, alert: Alert) -> None:
+        now = time.time()
+        self.heard += 1
+        self.told.setdefault(alert.id, (now, alert))
+        self._last = now - alert.at.timestamp()

@@ -1,0 +1,71 @@
+"""Events held back until the watermark has come as far as they are, and let go in the order of time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import reduce
+
+import polars as pl
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from penstock.errors import FlowError
+from penstock.process.source import PLACE
+from penstock.process.vectorised import Stepped, vectorised
+from penstock.process.windows.order import ORDER, US, order_of, required_time
+from penstock.process.windows.watermark import Watermark, as_watermark
+
+STREAM = "stream"
+_EVENT = "_event"
+
+
+@dataclass(frozen=True)
+class HoldStep:
+    """Keeps the events that are ahead of the watermark; one that is behind it is let go at once."""
+
+    def __call__(self, kept: pl.DataFrame | None, rows: pl.DataFrame, last: int, now: int) -> Stepped:  # noqa: ARG002
+        held = rows if kept is None else pl.concat([kept, rows])
+        ripe = held.filter(pl.col(US) <= now).sort(*ORDER)
+        waiting = held.filter(pl.col(US) > now)
+        return Stepped(waiting, ripe.select(_EVENT), waiting.select(pl.col(US).min()).item())
+
+
+def held(
+    rows: DataFrame, by: Sequence[str], time: str, watermark: Watermark, *, buckets: int = 16
+) -> DataFrame:
+    """Return rows in the order of their times, key by key: as a stream when the watermark has passed them."""
+    timed = watermark.marked(rows, required_time(time))
+    taken = timed.select(*by, *order_of(timed), F.struct(*rows.columns).alias(_EVENT))
+    if not rows.isStreaming:
+        return taken.repartition(*by).sortWithinPartitions(*ORDER).select(f"{_EVENT}.*")
+    schema = StructType([taken.schema[_EVENT]])
+    return vectorised(taken, by, HoldStep(), schema, buckets=buckets, state="held back").select(f"{_EVENT}.*")
+
+
+def merged(*, by: str, time: str, watermark: Watermark | str | timedelta, **streams: DataFrame) -> DataFrame:
+    """Return several streams as one, in which the events of a key come in the order of their times.
+
+        merged(by="card", time="at", watermark="1 minute", payment=payments, login=logins)
+
+    A row has the key, the time, `stream` (the name of the one that it is from), the event under that name and
+    null under the others. In a replay all is sorted; in a stream, events wait for the watermark.
+    """
+    if not streams:
+        raise FlowError("there is no stream to merge", hint="name them: merged(…, payment=payments)")
+    united = reduce(
+        lambda one, other: one.unionByName(other, allowMissingColumns=True),
+        (_named(rows, name, by, time) for name, rows in streams.items()),
+    )
+    return held(united, (by,), time, as_watermark(watermark))
+
+
+def _named(rows: DataFrame, name: str, by: str, time: str) -> DataFrame:
+    missing = [column for column in (by, time) if column not in rows.columns]
+    if missing:
+        raise FlowError(
+            f"the stream {name!r} has no column {missing[0]!r}", hint=f"it has {', '.join(rows.columns)}"
+        )
+    place = [PLACE] if PLACE in rows.columns else []
+    event = F.struct(*(f"`{column}`" for column in rows.columns if column != PLACE)).alias(name)
+    return rows.select(by, time, F.lit(name).alias(STREAM), event, *place)

@@ -1,0 +1,41 @@
+"""Events with the latest row of a table: Spark's own aggregate keeps the rows, in every mode."""
+
+from collections.abc import Callable
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from penstock.errors import FlowError
+from penstock.process.keyed.recent import refuse_whole_batches
+from penstock.process.keyed.tables import NOW, Tables
+from penstock.process.source import PLACE
+
+_KEY, _EVENT = "_key", "_event"
+
+
+def latest(table: DataFrame, *, on: str, name: str = "row") -> Callable[[DataFrame], DataFrame]:
+    """Put beside each event the row that a table has when the event comes, or null.
+
+        payments.transform(joins.latest(profiles, on="card", name="profile"))
+
+    `table` is the changes of a table as flows read them, with the same key. A flow that begins reads all that
+    its tables hold before it takes its first event. Afterwards both come as they are written; where an event
+    and a change come at the same time, either may be seen first. In a replay, the time of writing decides.
+    """
+    return lambda rows: _beside(rows, Tables((on,), {name: table}), name)
+
+
+def _beside(rows: DataFrame, tables: Tables, name: str) -> DataFrame:
+    if name in rows.columns:
+        raise FlowError(f"events have a column {name!r} already", hint="choose another name=")
+    event = F.struct(*(f"`{column}`" for column in rows.columns if column != PLACE))
+    place = [PLACE] if PLACE in rows.columns else []
+    now = F.struct(event.alias(_EVENT), *place).alias(NOW)
+    united = tables.beside(rows.select(F.col(tables.by[0]).alias(_KEY), now), [_KEY])
+    if rows.isStreaming:
+        refuse_whole_batches(rows)
+        found = united.groupBy(_KEY).agg(F.last(NOW).alias(NOW), *tables.latest())
+    else:
+        found = united.select(NOW, *tables.latest([_KEY]))
+    told = found.where(F.col(NOW).isNotNull())
+    return told.select(f"{NOW}.{_EVENT}.*", *tables.rows(), *(F.col(NOW)[part].alias(part) for part in place))

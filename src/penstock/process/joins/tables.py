@@ -1,0 +1,214 @@
+"""Two tables, joined as a view that is kept right: a change of either one gives those of the result."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import get_args
+
+import polars as pl
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from penstock.errors import FlowError
+from penstock.process.joins.view import (
+    ID,
+    KEY,
+    LEFT,
+    LEFT_ID,
+    NEW,
+    OLD,
+    RESULT,
+    RIGHT,
+    RIGHT_ID,
+    SIDE,
+    ViewStep,
+    moved,
+    net,
+)  # fmt: skip
+from penstock.process.joins.within import How
+from penstock.process.keyed.buckets import Buckets
+from penstock.process.keyed.hashes import key_bucket, row_hash
+from penstock.process.keyed.runs import GONE, HASH
+from penstock.process.keyed.stateful import stateful
+from penstock.process.source import DELETED, PLACE
+from penstock.process.vectorised import arrow_batches, arrow_schema, through_buckets
+
+CHANGE = "change"
+_ROW = "_row"
+_PLACE = ("topic", "partition", "offset", "written")
+
+
+def tables(
+    other: DataFrame,
+    *,
+    on: str | tuple[str, str],
+    keys: str | tuple[str, str],
+    how: How = "inner",
+    names: tuple[str, str] = ("left", "right"),
+    buckets: int = 16,
+) -> "TableJoin":
+    """Join a table with another, and tell each insert, update and delete of the result.
+
+        orders.transform(joins.tables(products, on=("product", "sku"), keys=("order", "sku"), how="left",
+                                      names=("order", "product")))
+
+    Both are changes of tables as flows read them; `keys` are what their rows are told apart by, `on` is what
+    they are joined on: one name, or one for each side. A row of the result has the two rows under their
+    `names`, `change` ("insert", "update" or "delete") and `_deleted`; one that was deleted shows what it was.
+    What changes nothing in the result tells nothing. In replay there is one insert for each row that is left.
+    """
+    both_on, both_keys = ((each, each) if isinstance(each, str) else each for each in (on, keys))
+    if how not in get_args(How):
+        raise FlowError(f"there is no {how!r} join", hint=f"choose one of {', '.join(get_args(How))}")
+    if len({*names, CHANGE, DELETED, PLACE}) < 5:
+        raise FlowError(f"the names {names[0]!r} and {names[1]!r} are not free", hint="choose others: names=")
+    return TableJoin(other, both_on, both_keys, how, names, buckets)
+
+
+@dataclass(frozen=True)
+class TableJoin:
+    """What `tables` returns."""
+
+    other: DataFrame
+    on: tuple[str, str]
+    keys: tuple[str, str]
+    how: How
+    names: tuple[str, str]
+    buckets: int
+
+    def __call__(self, rows: DataFrame) -> DataFrame:
+        sides = [self._side(frame, side) for side, frame in enumerate((rows, self.other))]
+        self._check(sides)
+        if not rows.isStreaming:
+            return self._replayed(sides)
+        return self._netted(self._changed([self._followed(frame, side) for side, frame in enumerate(sides)]))
+
+    def _side(self, rows: DataFrame, side: int) -> DataFrame:
+        """Changes of a table: what a row is joined on, its id, whether it is gone, the row and its place."""
+        needed = [self.on[side], self.keys[side], PLACE]
+        missing = [name for name in needed if name not in rows.columns]
+        if missing:
+            raise FlowError(
+                f"the {self.names[side]!r} side of a join has no column {missing[0]!r}",
+                hint=f"let a flow read it; it has {', '.join(rows.columns)}",
+            )
+        gone = F.coalesce(F.col(DELETED), F.lit(False)) if DELETED in rows.columns else F.lit(False)
+        whole = F.struct(*(f"`{name}`" for name in rows.columns if name not in (PLACE, DELETED)))
+        return rows.select(
+            F.col(self.on[side]).alias(KEY),
+            F.col(self.keys[side]).cast("string").alias(ID),
+            gone.alias(GONE),
+            F.when(~gone, whole).alias(_ROW),
+            F.struct(*(F.col(PLACE)[part].alias(part) for part in _PLACE)).alias(PLACE),
+        )
+
+    def _check(self, sides: list[DataFrame]) -> None:
+        kinds = [frame.schema[KEY].dataType.simpleString() for frame in sides]
+        if kinds[0] != kinds[1]:
+            raise FlowError(
+                f"a join of {self.on[0]!r}, {kinds[0]}, with {self.on[1]!r}, {kinds[1]}",
+                hint="cast one of them",
+            )
+        if sides[0].isStreaming != sides[1].isStreaming:
+            raise FlowError("one side of a join of tables is a stream, and the other is not")
+
+    def _followed(self, changes: DataFrame, side: int) -> DataFrame:
+        """A row that is joined on something else than its key has to be followed when that changes."""
+        if self.on[side] == self.keys[side]:
+            return changes
+        kind = changes.schema[KEY].dataType.simpleString()
+        keeps = f"{KEY}_before {kind}, {OLD} boolean"
+        return changes.transform(
+            stateful(moved, by=ID, keeps=keeps, returns=changes.schema, buckets=self.buckets)
+        )
+
+    def _changed(self, sides: list[DataFrame]) -> DataFrame:
+        """Through the state of both sides: rows of the join as they were and are."""
+        named = [
+            frame.withColumnRenamed(_ROW, row).withColumn(SIDE, F.lit(side))
+            for side, (frame, row) in enumerate(zip(sides, (LEFT, RIGHT), strict=True))
+        ]
+        united = named[0].unionByName(named[1], allowMissingColumns=True)
+        placed = united.withColumn(HASH, row_hash(KEY, (SIDE, ID)))
+        empty = _empty(placed)
+        step = ViewStep(self.how, empty)
+        name = f"{self.how} join of {_kinds(placed)}, in {self.buckets} buckets by {KEY}"
+        processor = Buckets(step, empty, name, streaming=True)
+        pair = StructType([placed.schema[LEFT], placed.schema[RIGHT]])
+        schema = (
+            StructType()
+            .add(LEFT_ID, "string")
+            .add(RIGHT_ID, "string")
+            .add(OLD, pair)
+            .add(NEW, pair)
+            .add(placed.schema[PLACE])
+        )
+        return through_buckets(placed, key_bucket(KEY, self.buckets), processor, name, schema, times="None")
+
+    def _netted(self, changed: DataFrame) -> DataFrame:
+        """Where a row has moved from one key to another, both have told of it: brought together here."""
+        result = [column.alias(name) for column, name in zip(self._result(), RESULT, strict=True)]
+        spread = changed.select(*result, OLD, NEW, PLACE).repartition(*RESULT)
+        schema = spread.schema
+        netted = spread.mapInArrow(_Net(arrow_schema(spread, schema)), schema)
+        deleted, new = F.col(NEW).isNull(), F.coalesce(NEW, OLD)
+        change = F.when(deleted, "delete").when(F.col(OLD).isNull(), "insert").otherwise("update")
+        return netted.select(
+            *(new[row].alias(name) for row, name in zip((LEFT, RIGHT), self.names, strict=True)),
+            change.alias(CHANGE),
+            deleted.alias(DELETED),
+            PLACE,
+        )
+
+    def _result(self) -> tuple[Column, Column]:
+        """What tells rows of the result apart: the side that can be there only once needs not be named."""
+        left, right, none = F.col(LEFT_ID), F.col(RIGHT_ID), F.lit(None).cast("string")
+        once = [on == key for on, key in zip(self.on, self.keys, strict=True)]
+        if all(once):
+            return F.coalesce(left, right), none
+        if once[1]:
+            return left, F.when(left.isNull(), right)
+        if once[0]:
+            return F.when(right.isNull(), left), right
+        return left, right
+
+    def _replayed(self, sides: list[DataFrame]) -> DataFrame:
+        """A join of the rows that are left, by Spark."""
+        left, right = (
+            _latest(frame).select(KEY, F.col(_ROW).alias(row), F.col(PLACE).alias(f"{PLACE}{row}"))
+            for frame, row in zip(sides, (LEFT, RIGHT), strict=True)
+        )
+        own, other = (F.col(f"{PLACE}{row}") for row in (LEFT, RIGHT))
+        later = own.isNull() | F.coalesce(other["written"] > own["written"], F.lit(False))
+        return left.join(right, KEY, self.how).select(
+            *(F.col(row).alias(name) for row, name in zip((LEFT, RIGHT), self.names, strict=True)),
+            F.lit("insert").alias(CHANGE),
+            F.lit(False).alias(DELETED),
+            F.when(later, other).otherwise(own).alias(PLACE),
+        )
+
+
+@dataclass(frozen=True)
+class _Net:
+    """All changes of a batch that have come to one place, as one frame."""
+
+    schema: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        held = list(batches)
+        if held:
+            yield from arrow_batches(net(pl.DataFrame(pa.Table.from_batches(held))), self.schema)
+
+
+def _latest(changes: DataFrame) -> DataFrame:
+    newest = F.max_by(F.struct(*changes.columns), F.col(PLACE)["offset"])
+    return changes.groupBy(ID).agg(newest.alias("newest")).select("newest.*").where(~F.col(GONE))
+
+
+def _empty(rows: DataFrame) -> pl.DataFrame:
+    return pl.DataFrame(arrow_schema(rows, rows.schema).empty_table())
+
+
+def _kinds(rows: DataFrame) -> str:
+    return f"{rows.schema[LEFT].dataType.simpleString()} and {rows.schema[RIGHT].dataType.simpleString()}"

@@ -1,0 +1,101 @@
+"""What a batch of changes to two tables changes in their join; no Spark."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from penstock.process.keyed.runs import GONE, HASH, find_all
+from penstock.process.keyed.step import Done
+from penstock.process.source import PLACE
+
+KEY, ID, SIDE = (
+    "_key",
+    "_id",
+    "_side",
+)  # what is joined on, which row of its table, 0 for left and 1 for right
+LEFT, RIGHT = "_left", "_right"
+LEFT_ID, RIGHT_ID = "_left_id", "_right_id"
+OLD, NEW = "_old", "_new"
+RESULT = ("_result", "_result_too")  # which row of the result
+_PAIR = "_pair"
+
+
+@dataclass(frozen=True)
+class ViewStep:
+    """Keeps the rows of both tables by what they are joined on, and tells how the pairs have changed."""
+
+    how: str
+    empty: pl.DataFrame  # a run without rows
+    ttl: None = None
+    timed: bool = False
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        return (KEY, SIDE, ID)
+
+    def clock(self, last: int, rows: pl.DataFrame, watermark: int) -> int:  # noqa: ARG002
+        """Time is nothing to it."""
+        return watermark
+
+    def lasting(self, run: pl.DataFrame, now: int) -> pl.DataFrame:  # noqa: ARG002
+        """Rows stay until they are deleted."""
+        return run
+
+    def next_alarm(self, runs: Sequence[pl.DataFrame], now: int) -> int | None:  # noqa: ARG002
+        """Nothing happens without a change."""
+        return None
+
+    def __call__(self, runs: Sequence[pl.DataFrame], rows: pl.DataFrame, last: int, now: int) -> Done:  # noqa: ARG002
+        in_order = rows.sort(pl.col(PLACE).struct.field("offset"), maintain_order=True)
+        changed = in_order.unique(self.by, keep="last", maintain_order=True).select(self.empty.columns)
+        touched = changed.unique(KEY, maintain_order=True)
+        before = find_all([self.empty, *runs], touched, (KEY,), (SIDE, ID))
+        stays = before.join(changed, on=self.by, how="anti", nulls_equal=True)
+        after = pl.concat([stays, changed.filter(~pl.col(GONE))])
+        return Done(changed.sort(HASH), _compared(self._pairs(before), self._pairs(after)))
+
+    def _pairs(self, rows: pl.DataFrame) -> pl.DataFrame:
+        left, right = (
+            rows.filter(pl.col(SIDE) == side).select(KEY, pl.col(ID).alias(named), row, PLACE)
+            for side, named, row in ((0, LEFT_ID, LEFT), (1, RIGHT_ID, RIGHT))
+        )
+        found = left.join(right, on=KEY, how=self.how, coalesce=True, suffix="_too")  # type: ignore[arg-type]
+        own, other = (pl.col(name).struct.field("written") for name in (PLACE, f"{PLACE}_too"))
+        later = own.is_null() | (other > own).fill_null(value=False)
+        place = pl.when(later).then(f"{PLACE}_too").otherwise(PLACE).alias(PLACE)
+        return found.select(LEFT_ID, RIGHT_ID, pl.struct(LEFT, RIGHT).alias(_PAIR), place)
+
+
+def _compared(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
+    ids = [LEFT_ID, RIGHT_ID]
+    both = before.join(after, on=ids, how="full", nulls_equal=True, coalesce=True, suffix="_after")
+    differ = both.filter(pl.col(_PAIR).ne_missing(pl.col(f"{_PAIR}_after")))
+    place = pl.coalesce(f"{PLACE}_after", PLACE)
+    return differ.select(
+        *ids, pl.col(_PAIR).alias(OLD), pl.col(f"{_PAIR}_after").alias(NEW), place.alias(PLACE)
+    )
+
+
+def net(changes: pl.DataFrame) -> pl.DataFrame:
+    """Return one change for each row of the result: a row that has moved went here and came there."""
+    old, new = (pl.col(name).drop_nulls().first() for name in (OLD, NEW))
+    place = pl.col(PLACE).sort_by(pl.col(NEW).is_null()).first()
+    found = changes.group_by(RESULT, maintain_order=True).agg(old, new, place)
+    return found.filter(pl.col(OLD).ne_missing(pl.col(NEW)))
+
+
+def moved(changes: pl.DataFrame, state: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Take changes of a table's rows; where a row is not joined on the same as before, it goes from there.
+
+    State is what each row was joined on.
+    """
+    newest = changes.unique(ID, keep="last", maintain_order=True)
+    there = newest.filter(~pl.col(GONE))
+    before = newest.join(state.filter(pl.col(OLD)), on=ID, how="inner")
+    left_behind = before.filter(pl.col(GONE) | pl.col(KEY).ne_missing(pl.col(f"{KEY}_before")))
+    gone = left_behind.with_columns(
+        pl.col(f"{KEY}_before").alias(KEY), pl.lit(value=True).alias(GONE)
+    ).select(changes.columns)
+    kept = there.select(ID, pl.col(KEY).alias(f"{KEY}_before"), pl.lit(value=True).alias(OLD))
+    return kept, pl.concat([gone, there])

@@ -1,0 +1,120 @@
+"""Events with the row of their time: waited for, corrected, and in replay, against a plain search."""
+
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+import pytest
+from tests.reference import joins as reference
+
+from penstock.errors import FlowError
+from penstock.process import joins
+from penstock.testing import Feed
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+SOURCE = "_source struct<topic:string,partition:int,offset:long,written:timestamp>"
+EVENTS = f"card string, n int, at timestamp, {SOURCE}"
+TABLE = f"card string, home string, since timestamp, _deleted boolean, {SOURCE}"
+
+
+def at(seconds):
+    return START + timedelta(seconds=seconds)
+
+
+def source(number, seconds=0):
+    return ("t", 0, number, at(seconds))
+
+
+def make_logs(seed, count=200):
+    """Events up to 5 seconds out of order; rows of a table up to 15 late, of equal times, some deleted."""
+    random, events, versions = Random(seed), [], []
+    for number in range(count):
+        card, time = random.choice((None, *"abcd")), number // 2
+        if random.random() < 0.6:
+            events.append((number, (card, time - random.randrange(5), number)))
+        else:
+            value = None if random.random() < 0.2 else f"home{number}"
+            versions.append((number + random.randrange(30), (card, time - random.randrange(5), value)))
+    return events, sorted(versions, key=lambda each: each[0])
+
+
+def event_row(place, event):
+    card, time, number = event
+    return (card, number, at(time), source(place, time))
+
+
+def table_row(place, version):
+    """A deletion has its key only: it is of the time at which it was written."""
+    card, time, home = version
+    return (card, home, None if home is None else at(time), home is None, source(place, time))
+
+
+def operator(table, **options):
+    return joins.as_of(table, on="card", time="at", since="since", name="profile", buckets=2, **options)
+
+
+def told(rows):
+    return {row.n: row.profile and row.profile.home for row in rows}
+
+
+@pytest.mark.parametrize("early", ["wait", "correct"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_each_event_gets_the_row_of_its_time(spark, early, seed):
+    events, versions = make_logs(seed)
+    expected = reference.as_of([each for _, each in events], [each for _, each in versions])
+    options = {"watermark": "45 seconds"} if early == "wait" else {"early": "correct"}
+
+    def joined(events, table):
+        return events.transform(operator(table, keeps="1 hour", **options))
+
+    with Feed(spark, joined, events=EVENTS, table=TABLE) as feed:
+        for first in range(0, 240, 60):
+            batch = range(first, first + 60)
+            rows = {
+                "events": [event_row(place, each) for place, each in events if place in batch],
+                "table": [table_row(place, each) for place, each in enumerate_in(versions, batch)],
+            }
+            feed.send(**{name: each for name, each in rows.items() if each})
+        if early == "wait":
+            feed.advance(at(500))
+        results = feed.results
+    assert told(results) == expected  # of an event that was told again the last answer counts
+    answers = [row.n for row in results if not row.corrected]
+    assert sorted(answers) == sorted(expected)
+    assert any(row.corrected for row in results) == (early == "correct")
+    assert not any(row.truncated for row in results)
+    frames = {
+        "events": spark.createDataFrame([event_row(*each) for each in events], EVENTS),
+        "table": spark.createDataFrame([table_row(*each) for each in enumerate_in(versions)], TABLE),
+    }
+    assert told(joined(**frames).collect()) == expected
+
+
+def enumerate_in(versions, batch=None):
+    """Rows of the table with their places in its log, if they came in a batch."""
+    return [(place, each) for place, (came, each) in enumerate(versions) if batch is None or came in batch]
+
+
+def test_versions_go_after_their_time_and_an_older_event_says_so(spark):
+    def joined(events, table):
+        return events.transform(operator(table, keeps="10 seconds", early="correct"))
+
+    with Feed(spark, joined, events=EVENTS, table=TABLE) as feed:
+        feed.send(table=[table_row(n, ("a", n, f"home{n}")) for n in range(5)])
+        assert told(feed.send(events=[event_row(0, ("a", 2, 0))])) == {0: "home2"}
+        feed.send(events=[event_row(1, ("a", 100, 1))])
+        feed.send(events=[event_row(2, ("a", 101, 2))])
+        (early, late) = feed.send(events=[event_row(3, ("a", 2, 3)), event_row(4, ("a", 4, 4))])
+        assert (early.profile, early.truncated) == (None, True)
+        assert (late.profile.home, late.truncated) == ("home4", False)
+
+
+def test_what_can_not_be_joined_is_refused(spark):
+    events, table = (spark.createDataFrame([], schema) for schema in (EVENTS, TABLE))
+    with pytest.raises(FlowError, match="need a watermark"):
+        operator(table, keeps="1 hour")
+    with pytest.raises(FlowError, match="can't 'guess'"):
+        operator(table, keeps="1 hour", early="guess")
+    with pytest.raises(FlowError, match="has no column 'card'"):
+        events.drop("card").transform(operator(table, keeps="1 hour", early="correct"))
+    with pytest.raises(FlowError, match="have a column 'profile' already"):
+        events.withColumn("profile", events.n).transform(operator(table, keeps="1 hour", early="correct"))

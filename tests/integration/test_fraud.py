@@ -1,0 +1,69 @@
+"""The fraud application: a model from history, every alert that the log calls for, and a kill -9."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from tests import quick
+
+from penstock.apps.fraud.demo import Plan, run_fraud
+from penstock.apps.fraud.events import TOPICS, alerts, history, models, profiles, suspects, transactions
+from penstock.apps.fraud.expected import Judge
+from penstock.apps.fraud.model import train
+from penstock.apps.fraud.pipeline import fraud
+from penstock.apps.fraud.report import quality
+from penstock.apps.fraud.traffic import REASONS, Traffic, past_cases
+from penstock.local import running
+from penstock.log import Broker, Consumer, Producer, apply
+from penstock.pipeline import Runner
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def read(topic, settings):
+    with Consumer(topic, settings) as consumer:
+        return [record.event for record in consumer.records(idle="1 second")]
+
+
+@pytest.mark.timeout(300)
+def test_as_a_stream_it_tells_what_the_log_calls_for(settings, spark, tmp_path):
+    place = replace(settings, data=tmp_path)
+    traffic = Traffic(honest=2_000, scenarios=200)
+    apply(TOPICS, Broker(place))
+    with Producer(place) as producer:
+        producer.send_all(history, past_cases(2_000))
+        producer.send_all(profiles, traffic.profiles())
+        producer.flush()
+        model = train(spark, place)
+        producer.send(models, model)
+        acts = [traffic.next(START + timedelta(milliseconds=10 * number)) for number in range(15_000)]
+        producer.send_all(transactions, acts)
+    for flows in (["suspicious", "taken_over"], ["count_suspects"]):
+        with Runner(fraud, place, mode="stream", once=True, flows=flows, spark=spark) as runner:
+            assert runner.wait(200)
+    known = {profile.card: profile for profile in traffic.profiles()}
+    told = read(alerts, place)
+    assert {alert.id: alert.evidence for alert in told} == Judge(known, model).alerts(acts)
+    ids = {alert.id for alert in told}
+    assert len(told) == len(ids)
+    for reason in REASONS:
+        precision, recall, labelled = quality(reason, ids, traffic.labels)
+        assert labelled > 10
+        assert (precision, recall) == (1, 1) if reason != "model" else precision > 0.9 and recall > 0.7
+    acts_of = {each.user: each.acts for each in read(suspects, place)}
+    assert sum(acts_of.values()) == len(ids)
+
+
+@pytest.mark.timeout(400)
+def test_in_real_time_through_a_kill_exactly_the_alerts_come_that_have_to():
+    """On a platform of its own, as the demo has it."""
+    with running(services=("kafka",)) as settings:
+        report = run_fraud(
+            replace(settings, spark=quick.SPARK), Plan(rate=200, seconds=8, after=3), lambda what: None
+        )
+    assert report.complete, (report.lost, report.wrong, report.miscounted)
+    assert report.alerts > 50
+    assert report.latencies
+    assert {reason for reason, (_, recall, _) in report.quality.items() if recall == 1} >= {*REASONS} - {
+        "model"
+    }

@@ -1,0 +1,105 @@
+"""Views of two tables: after every batch what was told adds up to a fresh join, and nothing is told twice."""
+
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+import pytest
+from tests.reference import joins as reference
+
+from penstock.process import joins
+from penstock.testing import Feed
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+SOURCE = "_source struct<topic:string,partition:int,offset:long,written:timestamp>"
+ORDERS = f"order string, product string, amount int, _deleted boolean, {SOURCE}"
+PRODUCTS = f"sku string, price int, _deleted boolean, {SOURCE}"
+KEYED = f"sku string, stock int, _deleted boolean, {SOURCE}"
+
+
+class Tables:
+    """Two tables that change at random: rows come, move, go, come again, and are written without change."""
+
+    def __init__(self, seed, foreign):
+        self.random, self.offset, self.foreign = Random(seed), 0, foreign
+        self.left, self.right = {}, {}
+
+    def changes(self, count):
+        made = {"left": [], "right": []}
+        for _ in range(count):
+            side = self.random.choice(("left", "right"))
+            made[side].append(self._change(side))
+        return made
+
+    def _change(self, side):
+        self.offset += 1
+        table = getattr(self, side)
+        sku = self.random.choice([None, *"abcd"] if side == "left" and self.foreign else "abcd")
+        id = f"o{self.random.randrange(12)}" if side == "left" and self.foreign else sku
+        value = self.random.randrange(3)
+        source = ("t", 0, self.offset, START + timedelta(seconds=self.offset))
+        gone = self.random.random() < 0.3
+        if gone:
+            table.pop(id, None)
+        else:
+            table[id] = (sku, value)
+        columns = (id, None if gone else sku) if side == "left" and self.foreign else (id,)
+        return (*columns, None if gone else value, gone, source)
+
+
+def taken(view, rows, foreign):
+    """Apply what was told to a view; each change has to be possible, and to change something."""
+    for row in rows:
+        one, other = row.order, row.product
+        pair = (one and (one.order if foreign else one.sku), other and other.sku)
+        held = (one and (one.product if foreign else one.sku, one.amount if foreign else one.stock),
+                other and (other.sku, other.price))  # fmt: skip
+        key = result_key(pair, foreign)
+        assert (key in view) == (row.change != "insert")
+        assert row._deleted == (row.change == "delete")
+        if row._deleted:
+            assert view.pop(key) == (pair, held)
+        else:
+            assert view.get(key) != (pair, held)
+            view[key] = (pair, held)
+
+
+def result_key(pair, foreign):
+    """A product is there once, so that the order alone says which row it is."""
+    if not foreign:
+        return pair[0] or pair[1]
+    return pair if pair[0] is None else pair[0]
+
+
+def expected(tables, how, foreign):
+    rows = reference.tables(tables.left, tables.right, how)
+    return {result_key(pair, foreign): (pair, held) for pair, held in rows.items()}
+
+
+@pytest.mark.parametrize("foreign", [True, False], ids=["foreign-key", "same-key"])
+@pytest.mark.parametrize("how", ["inner", "left", "right", "full"])
+def test_the_view_is_a_fresh_join_after_every_batch(spark, how, foreign):
+    tables = Tables(seed=len(how) + foreign, foreign=foreign)
+    on, keys = (("product", "sku"), ("order", "sku")) if foreign else ("sku", "sku")
+    schema = ORDERS if foreign else KEYED
+
+    def view(left, right):
+        return left.transform(
+            joins.tables(right, on=on, keys=keys, how=how, names=("order", "product"), buckets=2)
+        )
+
+    held, log = {}, {"left": [], "right": []}
+    with Feed(spark, view, left=schema, right=PRODUCTS) as feed:
+        for _ in range(5):
+            changes = tables.changes(14)
+            for side, rows in changes.items():
+                log[side] += rows
+            taken(held, feed.send(**{side: rows for side, rows in changes.items() if rows}), foreign)
+            assert held == expected(tables, how, foreign)
+    frames = {
+        side: spark.createDataFrame(rows, schema if side == "left" else PRODUCTS)
+        for side, rows in log.items()
+    }
+    replayed = {}
+    taken(replayed, view(**frames).collect(), foreign)
+    assert replayed == held
+    assert feed.results
