@@ -75,6 +75,7 @@ joined = Pipeline("joined")
 @joined.flow(reads={"orders": orders, "products": products}, writes=view, output="append")
 def keep_view(orders: DataFrame, products: DataFrame) -> DataFrame:
     """Each order with the price that its product has now."""
+    orders, products = (rows.drop("id") for rows in (orders, products.drop("at")))  # which are always new
     found = orders.transform(
         joins.tables(
             products, on="product", keys=("order", "product"), how="left", names=("one", "other"), buckets=4

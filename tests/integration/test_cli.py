@@ -151,7 +151,16 @@ def test_tail_follows_live(settings, shop, penstock, unique, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "words", [("topics",), ("groups",), ("topics", "tail"), ("groups", "reset"), ("up",), ("demo",)]
+    "words",
+    [
+        ("topics",),
+        ("groups",),
+        ("topics", "tail"),
+        ("groups", "reset"),
+        ("up",),
+        ("demo",),
+        ("demo", "fraud"),
+    ],
 )
 def test_help_has_an_example(penstock, words):
     text = penstock(*words, "--help")

@@ -128,10 +128,11 @@ def check_view(settings, world):
         else:
             event = record.event
             assert (event.order in held) == (event.change == "update")
-            assert held.get(event.order) != (event.product, event.price)
-            held[event.order] = (event.product, event.price)
+            assert held.get(event.order) != (event.product, event.price, event.at)
+            held[event.order] = (event.product, event.price, event.at)
     fresh = reference.tables(world.orders, world.products, "left")
-    assert held == {order: (one[0], other and other[1]) for (order, _), (one, other) in fresh.items()}
+    told = {order: (product, price) for order, (product, price, _) in held.items()}
+    assert told == {order: (one[0], other and other[1]) for (order, _), (one, other) in fresh.items()}
 
 
 def check_prices(settings, world):

@@ -62,6 +62,7 @@ def _told(report: FraudReport) -> Iterable[tuple[str, str, str]]:
     yield "p99", f"{report.percentile(0.99):,.0f} ms", f"with a checkpoint every {CHECKPOINT}"
     yield "pause", f"{1000 * report.pause:,.0f} ms", "the longest that an alert took: at a checkpoint"
     yield "first start", f"{report.started_seconds:,.1f} s", "until the first alert"
+    yield "settled", f"{report.settled_seconds:,.1f} s", "until alerts came without delay at the full rate"
     yield "recovery", f"{report.recovered_seconds:,.1f} s", "from kill -9 to the next new alert"
 
 

@@ -20,7 +20,6 @@ from penstock.pipeline.job import Job
 from penstock.pipeline.limits import refuse_limits
 from penstock.pipeline.plan import WHOLE, Planner, Span
 from penstock.pipeline.state import refuse_changed_state
-from penstock.pipeline.warming import warm
 from penstock.points import reach
 from penstock.process.java_client import java_settings
 from penstock.process.windows.watermark import ticking
@@ -28,6 +27,7 @@ from penstock.sinks.sink import Sink
 
 _TICK = 0.1
 _LOADED = "loaded.json"  # beside the checkpoint, once what the tables held has been read
+_MUCH, _CATCHING_UP = 5_000, 3  # more events are worked on in batches before real time, a few times
 _STOP_PATIENCE = 60.0
 _REALTIME_STOP = 2.0
 _REALTIME_LINGER = "3"  # ms; with none, each result is a request, and half of the machine is busy with those
@@ -63,26 +63,37 @@ class Attempt:
             self._replay()
             return
         if self.job.loads and self.checkpoint.read(_LOADED) is None:
-            self._run(Span(tables_only=True))
+            self._run(Span(tables_only=True), until_end=True)
             if not self.stopping.is_set():
                 self.checkpoint.write(_LOADED, "{}")
+        for _ in range(_CATCHING_UP if self.job.mode == "realtime" and not self.once else 0):
+            if not self.stopping.is_set() and self._backlog() > _MUCH:
+                self._run(WHOLE, until_end=True)
         if not self.stopping.is_set():
-            self._run(WHOLE)
+            self._run(WHOLE, until_end=self.once)
 
-    def _run(self, span: Span) -> None:
-        self._watch(self._start_native(span) if self.job.native else self._start_with_sink(span), span)
+    def _run(self, span: Span, *, until_end: bool) -> None:
+        """Run a query over a span, to the end that its topics have when it starts, or until it is stopped."""
+        start = self._start_native if self.job.native else self._start_with_sink
+        self._watch(start(span, until_end), until_end)
 
-    def _start_native(self, span: Span) -> StreamingQuery:
+    def _backlog(self) -> int:
+        """How many events are waiting: in real time they would be worked on one by one."""
+        reached, broker = self.checkpoint.position(), Broker(self.planner.settings)
+        return sum(
+            end - reached.get(topic.name, {}).get(partition, first)
+            for topic in self.job.topics
+            for partition, (first, end) in broker.offsets(topic.name).items()
+        )
+
+    def _start_native(self, span: Span, until_end: bool) -> StreamingQuery:
         frame = self._planned(span)
         options = {f"kafka.{name}": value for name, value in java_settings(self.planner.settings).items()}
         if self.job.mode == "realtime":
             options["kafka.linger.ms"] = _REALTIME_LINGER
-        query = self._started(frame.writeStream.format("kafka").options(**options), span)
-        if self.job.mode == "realtime" and not (self.once or span.tables_only):
-            warm(frame, query)
-        return query
+        return self._started(frame.writeStream.format("kafka").options(**options), until_end)
 
-    def _start_with_sink(self, span: Span) -> StreamingQuery:
+    def _start_with_sink(self, span: Span, until_end: bool) -> StreamingQuery:
         frame = self._planned(span)
         sink = self._sink = self.job.sink(self.planner.settings, frame, self.lanes)
         entries = sink.open()
@@ -91,7 +102,7 @@ class Attempt:
             frame = self._planned(replace(span, start=start))
         else:
             self.checkpoint.refuse_misfit(entries)
-        return self._started(frame.writeStream.foreachBatch(self._take), span)
+        return self._started(frame.writeStream.foreachBatch(self._take), until_end)
 
     def _planned(self, span: Span) -> DataFrame:
         self._clock.begin_at(span.start)
@@ -104,11 +115,10 @@ class Attempt:
             refuse_changed_state(self.job, frame, self.checkpoint, reads)
         return frame
 
-    def _started(self, writer: Any, span: Span) -> StreamingQuery:
-        job, once = self.job, self.once or span.tables_only
-        trigger = {"availableNow": True} if once else {"processingTime": job.pause}
-        if job.mode == "realtime" and not once:
-            trigger = {"realTime": job.pause}
+    def _started(self, writer: Any, until_end: bool) -> StreamingQuery:
+        job = self.job
+        paced = {"realTime" if job.mode == "realtime" else "processingTime": job.pause}
+        trigger = {"availableNow": True} if until_end else paced
         writer = writer.queryName(job.label).outputMode(job.output).trigger(**trigger)
         try:
             started: StreamingQuery = writer.option("checkpointLocation", self.checkpoint.path).start()
@@ -130,13 +140,13 @@ class Attempt:
             self.failure = error
             raise
 
-    def _watch(self, query: StreamingQuery, span: Span) -> None:
+    def _watch(self, query: StreamingQuery, until_end: bool) -> None:
         try:
             while not query.awaitTermination(_TICK):  # type: ignore[arg-type]
                 self._reach_commits()
                 if self.stopping.is_set():
                     self._stop(query)
-                elif not (self.once or span.tables_only):
+                elif not until_end:
                     self._clock.look(query)
         except Exception:
             if not isinstance(self.failure, StoppedError):

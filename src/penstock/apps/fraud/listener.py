@@ -9,7 +9,8 @@ from penstock.apps.fraud.events import Alert, alerts
 from penstock.log import Consumer
 from penstock.settings import Settings
 
-_PROMPT = 0.5  # seconds: an alert that took no longer did not wait for the flow to start
+_PROMPT = 0.5  # seconds: an alert that took no longer has not waited for the flow
+_SILENT = 10.0  # seconds without an alert after which a flow may be gone
 
 
 class Listener:
@@ -18,7 +19,8 @@ class Listener:
     def __init__(self, settings: Settings) -> None:
         self.told: dict[str, tuple[float, Alert]] = {}
         self.heard = 0
-        self._last = float("inf")
+        self._last: dict[bool, tuple[float, float]] = {}  # of each flow: when it was heard, how long it took
+        self._since = float("inf")
         self._over = threading.Event()
         self._settings = settings
         self._thread = threading.Thread(target=self._listen, name="alerts", daemon=True)
@@ -30,8 +32,16 @@ class Listener:
 
     @property
     def up_to_date(self) -> bool:
-        """Whether the last alert came without delay."""
-        return self._last < _PROMPT
+        """Whether both flows have just told something, without delay."""
+        oldest = time.time() - _SILENT
+        prompt = [heard > oldest and took < _PROMPT for heard, took in list(self._last.values())]
+        return len(prompt) == 2 and all(prompt)
+
+    def keeps_up(self, seconds: float) -> bool:
+        """Whether it has been up to date for so many seconds, whenever it was asked."""
+        now = time.time()
+        self._since = min(self._since, now) if self.up_to_date else float("inf")
+        return now - self._since > seconds
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -54,4 +64,4 @@ class Listener:
         now = time.time()
         self.heard += 1
         self.told.setdefault(alert.id, (now, alert))
-        self._last = now - alert.at.timestamp()
+        self._last[alert.reason == "taken-over"] = now, now - alert.at.timestamp()

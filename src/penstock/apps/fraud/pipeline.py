@@ -56,7 +56,7 @@ def taken_over(acts: DataFrame) -> DataFrame:
     )
 
 
-@fraud.flow(reads={"alerts": alerts}, writes=suspects, output="append", checkpoint="5 seconds")
+@fraud.flow(reads={"alerts": alerts}, writes=suspects, output="append", checkpoint="30 seconds")
 def count_suspects(alerts: DataFrame) -> DataFrame:
     """Alerts that were told again after a crash are counted once."""
     once = alerts.transform(dedup.first("id", time="at", within="1 hour", watermark="1 hour"))

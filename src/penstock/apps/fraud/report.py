@@ -29,6 +29,7 @@ class Report:
     miscounted: int = 0
     users: int = 0
     started_seconds: float = 0.0
+    settled_seconds: float = 0.0
     recovered_seconds: float = 0.0
     steady_since: float = 0.0
     steady_until: float = 0.0

@@ -23,7 +23,7 @@ from penstock.process.joins.versions import (
     TRUNCATED,
     VERSION_KIND,
     VersionsStep,
-)  # fmt: skip
+)
 from penstock.process.keyed.buckets import Buckets
 from penstock.process.keyed.hashes import key_bucket, row_hash
 from penstock.process.keyed.runs import GONE, HASH

@@ -25,7 +25,7 @@ from penstock.process.joins.view import (
     ViewStep,
     moved,
     net,
-)  # fmt: skip
+)
 from penstock.process.joins.within import How
 from penstock.process.keyed.buckets import Buckets
 from penstock.process.keyed.hashes import key_bucket, row_hash
@@ -56,7 +56,8 @@ def tables(
     Both are changes of tables as flows read them; `keys` are what their rows are told apart by, `on` is what
     they are joined on: one name, or one for each side. A row of the result has the two rows under their
     `names`, `change` ("insert", "update" or "delete") and `_deleted`; one that was deleted shows what it was.
-    What changes nothing in the result tells nothing. In replay there is one insert for each row that is left.
+    What changes no column tells nothing: leave out before what is not needed, as an event's `id`. In replay
+    there is one insert for each row that is left.
     """
     both_on, both_keys = ((each, each) if isinstance(each, str) else each for each in (on, keys))
     if how not in get_args(How):

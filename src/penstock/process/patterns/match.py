@@ -60,7 +60,10 @@ class Match:
     conditions: tuple[Condition, ...]
 
     def __call__(self, rows: DataFrame) -> DataFrame:
-        looked_at = rows.withColumn(FITS, fulfilled(self.conditions)).transform(self.recent)
+        judged = rows.withColumn(FITS, fulfilled(self.conditions))
+        if not self.strict:  # what fits no step is passed over: it need not be kept or looked at
+            judged = judged.where(F.col(FITS) != 0)
+        looked_at = judged.transform(self.recent)
         in_order = looked_at.withColumn(RECENT, F.reverse(RECENT))
         found = in_order.withColumn(MATCHED, F.coalesce(*(self._found(way) for way in self.pattern.ways)))
         place = [PLACE] if PLACE in found.columns else []
