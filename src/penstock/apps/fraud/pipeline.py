@@ -22,7 +22,7 @@ READS: dict[str, Topic[Any]] = {"acts": transactions, "profile": profiles}
 def suspicious(acts: DataFrame, profile: DataFrame, model: DataFrame) -> DataFrame:
     """What is too often, too much, too fast, or looks like fraud to the model."""
     kept, beside = ["id", "amount", "lat", "lon"], {"profile": profile}
-    recent = keyed.recent(by="card", time="at", within="10 minutes", at_most=64, keeps=kept, tables=beside)
+    recent = keyed.recent(by="card", time="at", within="10 minutes", at_most=32, keeps=kept, tables=beside)
     spent = acts.where("kind in ('payment', 'transfer')").transform(recent)
     known = spent.transform(lookup.everywhere(model, by="name", name="models"))
     likely = score(F.col("event"), F.col("profile"), F.col("models")[NAME])
@@ -48,7 +48,7 @@ def suspicious(acts: DataFrame, profile: DataFrame, model: DataFrame) -> DataFra
 def taken_over(acts: DataFrame) -> DataFrame:
     """Three failed logins, then a large transfer."""
     drained = Pattern.times(3, "kind = 'login_failed'").then("kind = 'transfer' and amount > 1000")
-    found = acts.transform(patterns.match(drained, by="card", time="at", within="10 minutes", at_most=32))
+    found = acts.transform(patterns.match(drained, by="card", time="at", within="10 minutes", at_most=8))
     return found.select(
         F.concat_ws("/", "event.id", F.lit("taken-over")).alias("id"),
         *("card", "event.user", F.lit("taken-over").alias("reason")),
