@@ -18,7 +18,7 @@ from penstock.sinks.postgres import PostgresSink, PostgresTable
 from penstock.sinks.sink import Sink
 
 DEAD_LETTERS = "dead-letters"
-_WATCH, _WATCH_REALTIME = "5000 milliseconds", "30000 milliseconds"  # there, every batch costs answers time
+_WATCH = "5000 milliseconds"
 Rows = Callable[[Planner, Span], DataFrame]
 MakeSink = Callable[[Settings, DataFrame, int], Sink]
 
@@ -92,8 +92,7 @@ def dead_letter_job(pipeline: Pipeline, mode: Mode) -> Job:
         return KafkaSink(settings, label, lanes=1)
 
     settled: Mode = "replay" if mode == "replay" else "stream"
-    pause = _WATCH_REALTIME if mode == "realtime" else _WATCH
-    return Job(label, DEAD_LETTERS, settled, "exactly-once", pause, "append", topics, rows, sink)
+    return Job(label, DEAD_LETTERS, settled, "exactly-once", _WATCH, "append", topics, rows, sink)
 
 
 def _sinks(promise: Guarantee) -> Any:
