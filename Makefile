@@ -28,7 +28,7 @@ check: setup ## Lint, format, types, layers, examples in code and docs
 bench: setup ## Benchmarks, side by side with the plain clients
 	$(BIN)/python -m bench
 
-bench-large: setup ## Joins beside a table of 50 million rows: an hour, and 40 GB of disk
+bench-large: setup ## Joins beside a table of 50 million rows
 	$(BIN)/python -m bench joins-large
 
 verify: setup ## Long correctness runs

@@ -1,23 +1,17 @@
 """Events with the row of their time: waited for, corrected, and in replay, against a plain search."""
 
-from datetime import UTC, datetime, timedelta
 from random import Random
 
 import pytest
+from tests.integration.cards import SOURCE, at
 from tests.reference import joins as reference
 
 from penstock.errors import FlowError
 from penstock.process import joins
 from penstock.testing import Feed
 
-START = datetime(2026, 1, 1, tzinfo=UTC)
-SOURCE = "_source struct<topic:string,partition:int,offset:long,written:timestamp>"
 EVENTS = f"card string, n int, at timestamp, {SOURCE}"
 TABLE = f"card string, home string, since timestamp, _deleted boolean, {SOURCE}"
-
-
-def at(seconds):
-    return START + timedelta(seconds=seconds)
 
 
 def source(number, seconds=0):

@@ -10,6 +10,9 @@ from pyspark.sql import functions as F
 from tests.reference import keyed as reference
 
 from penstock.errors import FlowError
+from penstock.pipeline import Pipeline
+from penstock.pipeline.job import dead_letter_job
+from penstock.pipeline.state import compare_state, describe_state
 from penstock.process import keyed
 from penstock.testing import Feed
 
@@ -182,3 +185,18 @@ def test_a_column_that_looks_further_back_than_what_is_recent_is_refused(spark):
     assert recent.select(keyed.count(within="1 minute")).collect()[0][0] == 1
     with pytest.raises(SparkRuntimeException, match="looks 0:02:00 back, further than"):
         recent.select(keyed.count(within="2 minutes")).collect()
+
+
+@pytest.mark.parametrize(
+    ("changed", "kept"), [({}, True), ({"within": "2 minutes"}, False), ({"at_most": 5}, False)]
+)
+def test_state_of_another_reach_is_not_gone_on_with(spark, changed, kept):
+    """It was kept for the other one: what is counted would be too little, without a word."""
+
+    def described(**options):
+        rows = spark.readStream.format("rate").load().selectExpr("value as card", "timestamp as at")
+        recent = keyed.recent(by="card", time="at", **{"within": "1 minute", "at_most": 4, **options})
+        return describe_state(dead_letter_job(Pipeline("reach"), "stream"), rows.transform(recent), ["cards"])
+
+    found = list(compare_state(described(), described(**changed)))
+    assert all(each.kept for each in found) == kept

@@ -1,21 +1,19 @@
 """Tables beside recent events: the latest row of the key, as a stream, in replay and in real time."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 
 import pytest
 from pyspark.sql import functions as F
+from tests.integration.cards import SOURCE, START, Known, Payment, Profile
 
 from penstock.errors import FlowError
-from penstock.events import Event
 from penstock.log import Broker, Consumer, Producer, Table, Topic, apply
 from penstock.pipeline import Pipeline, Runner
 from penstock.process import keyed
 from penstock.testing import Feed
 
-START = datetime(2026, 1, 1, tzinfo=UTC)
-SOURCE = "_source struct<topic:string,partition:int,offset:long,written:timestamp>"
 PAYMENTS = f"card string, n int, at timestamp, {SOURCE}"
 PROFILES = f"card string, home string, _deleted boolean, {SOURCE}"
 
@@ -69,32 +67,12 @@ def test_the_latest_row_of_the_key_as_a_stream_and_in_replay(spark):
     assert len(feed.results) == len(streamed)
 
 
-@dataclass(frozen=True)
-class Payment(Event):
-    card: str
-    at: datetime
-
-
-@dataclass(frozen=True)
-class Profile(Event):
-    card: str
-    home: str
-    at: datetime
-
-
-@dataclass(frozen=True)
-class Judged(Event):
-    card: str
-    home: str | None
-    at: datetime
-
-
 @pytest.mark.timeout(240)
 def test_in_real_time_with_a_row_that_changes_and_goes(settings, spark, tmp_path):
     place = replace(settings, data=tmp_path)
     payments = Topic("beside.payments", Payment, key="card")
     profiles = Table("beside.profiles", Profile, key="card")
-    results = Topic("beside.judged", Judged, key="card")
+    results = Topic("beside.judged", Known, key="card")
     apply([payments, profiles], Broker(place))
     pipeline = Pipeline("beside")
 

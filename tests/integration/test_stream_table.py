@@ -1,29 +1,23 @@
 """Events beside tables: the latest row, a table that is loaded first, a database that is asked."""
 
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
 from itertools import groupby
 from random import Random
 
 import psycopg
 import pytest
+from tests.integration.cards import SOURCE, START, Known, Payment, Profile, at
 
 from penstock.errors import FlowError
-from penstock.events import Event
 from penstock.log import Broker, Consumer, Producer, Table, Topic, apply
 from penstock.pipeline import Pipeline, Runner
+from penstock.pipeline.attempt import Attempt
 from penstock.process import joins
 from penstock.settings import reveal
 from penstock.testing import Feed
 
-START = datetime(2026, 1, 1, tzinfo=UTC)
-SOURCE = "_source struct<topic:string,partition:int,offset:long,written:timestamp>"
 EVENTS = f"card string, n int, at timestamp, {SOURCE}"
 TABLE = f"card string, home string, _deleted boolean, {SOURCE}"
-
-
-def at(seconds):
-    return START + timedelta(seconds=seconds)
 
 
 def latest(events, table):
@@ -51,26 +45,6 @@ def test_the_latest_row_as_a_stream_and_in_replay(spark):
     replayed = {row.n: row.profile and row.profile.home for row in latest(**frames).collect()}
     assert streamed == expected
     assert replayed == expected
-
-
-@dataclass(frozen=True)
-class Payment(Event):
-    card: str
-    at: datetime
-
-
-@dataclass(frozen=True)
-class Profile(Event):
-    card: str
-    home: str
-    at: datetime
-
-
-@dataclass(frozen=True)
-class Known(Event):
-    card: str
-    home: str | None
-    at: datetime
 
 
 @pytest.mark.timeout(240)
@@ -106,6 +80,42 @@ def test_a_table_is_loaded_before_the_first_event(settings, spark, tmp_path, uni
     with Consumer(known, place) as consumer:
         homes = {record.event.card: record.event.home for record in consumer.records(idle="2 seconds")}
     assert homes == {card: f"home of {card}" for card in cards}
+
+
+@pytest.mark.timeout(240)
+def test_in_real_time_much_that_waits_is_worked_on_in_batches_first(
+    settings, spark, tmp_path, unique, monkeypatch
+):
+    """More than is worth it waits; it is answered by a batch, and what comes then in real time."""
+    place = replace(settings, data=tmp_path)
+    payments, known = (Topic(f"{unique}.{name}", Known, key="card") for name in ("payments", "known"))
+    pipeline = Pipeline(unique)
+
+    @pipeline.flow(reads={"payments": payments}, writes=known, mode="realtime", checkpoint="5 seconds")
+    def pass_on(payments):
+        return payments
+
+    apply([payments], Broker(place))
+    runs, run = [], Attempt._run
+
+    def noted(attempt, span, *, until_end):
+        runs.append((attempt.job.name, until_end))
+        run(attempt, span, until_end=until_end)
+
+    monkeypatch.setattr(Attempt, "_run", noted)
+    with Producer(place) as producer:
+        producer.send_all(payments, [Known("a", None, at(0), id=f"w{number}") for number in range(6_000)])
+    with (
+        Runner(pipeline, place, spark=spark),
+        Consumer(known, place, deduplicate=True) as consumer,
+        Producer(place) as producer,
+    ):
+        answered = consumer.records(idle="60 seconds")
+        assert {next(answered).event.id for _ in range(6_000)} == {f"w{number}" for number in range(6_000)}
+        producer.send(payments, Known("a", None, at(1), id="now"))
+        producer.flush()
+        assert next(answered).event.id == "now"
+    assert [until_end for name, until_end in runs if name == "pass_on"] == [True, False]
 
 
 def test_postgres_is_asked_for_keys(spark, settings, unique):

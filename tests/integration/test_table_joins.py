@@ -1,16 +1,16 @@
 """Views of two tables: after every batch what was told adds up to a fresh join, and nothing is told twice."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from random import Random
 
 import pytest
+from tests.integration.cards import SOURCE, START
 from tests.reference import joins as reference
 
+from penstock.errors import FlowError
 from penstock.process import joins
 from penstock.testing import Feed
 
-START = datetime(2026, 1, 1, tzinfo=UTC)
-SOURCE = "_source struct<topic:string,partition:int,offset:long,written:timestamp>"
 ORDERS = f"order string, product string, amount int, _deleted boolean, {SOURCE}"
 PRODUCTS = f"sku string, price int, _deleted boolean, {SOURCE}"
 KEYED = f"sku string, stock int, _deleted boolean, {SOURCE}"
@@ -105,3 +105,15 @@ def test_the_view_is_a_fresh_join_after_every_batch(spark, how, foreign):
     taken(replayed, view(**frames).collect(), foreign)
     assert replayed == held
     assert feed.results
+
+
+def test_what_can_not_be_joined_is_refused(spark):
+    orders, products = (spark.createDataFrame([], schema) for schema in (ORDERS, PRODUCTS))
+    with pytest.raises(FlowError, match="no 'outer' join"):
+        joins.tables(products, on="product", keys="order", how="outer")
+    with pytest.raises(FlowError, match="'change' and 'right' are not free"):
+        joins.tables(products, on="product", keys="order", names=("change", "right"))
+    with pytest.raises(FlowError, match="'right' side of a join has no column 'product'"):
+        orders.transform(joins.tables(products, on="product", keys=("order", "sku")))
+    with pytest.raises(FlowError, match="'amount', int, with 'sku', string"):
+        orders.transform(joins.tables(products, on=("amount", "sku"), keys=("order", "sku")))

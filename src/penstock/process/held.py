@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from penstock.errors import FlowError
+from penstock.process.changes import refuse_missing
 from penstock.process.source import PLACE
 from penstock.process.vectorised import Stepped, vectorised
 from penstock.process.windows.order import ORDER, US, order_of, required_time
@@ -61,11 +62,7 @@ def merged(*, by: str, time: str, watermark: Watermark | str | timedelta, **stre
 
 
 def _named(rows: DataFrame, name: str, by: str, time: str) -> DataFrame:
-    missing = [column for column in (by, time) if column not in rows.columns]
-    if missing:
-        raise FlowError(
-            f"the stream {name!r} has no column {missing[0]!r}", hint=f"it has {', '.join(rows.columns)}"
-        )
+    refuse_missing(rows, (by, time), f"the stream {name!r}")
     place = [PLACE] if PLACE in rows.columns else []
     event = F.struct(*(f"`{column}`" for column in rows.columns if column != PLACE)).alias(name)
     return rows.select(by, time, F.lit(name).alias(STREAM), event, *place)

@@ -63,7 +63,7 @@ def vectorised(
     all rows are taken in at once, and then time ends.
     """
     bucket = F.pmod(F.xxhash64(*by), F.lit(buckets)) if by else F.lit(0)
-    empty = pl.DataFrame(arrow_schema(rows, rows.schema).empty_table())
+    empty = empty_frame(rows, rows.schema)
     empty = empty if fold is None else fold(empty)
     name = f"{state}, in {buckets} buckets by {', '.join(by)}"
     return through_buckets(rows, bucket, Steps(step, empty, name), name, schema, fold=fold)
@@ -201,6 +201,11 @@ def unpack(packed: bytes) -> pl.DataFrame:
 def arrow_schema(rows: DataFrame, schema: StructType) -> pa.Schema:
     """Return a schema as Arrow spells it in the session of some rows."""
     return to_arrow_schema(schema, timezone=rows.sparkSession.conf.get("spark.sql.session.timeZone"))
+
+
+def empty_frame(rows: DataFrame, schema: StructType) -> pl.DataFrame:
+    """Return a frame of a schema without rows, as the session of some rows spells it."""
+    return pl.DataFrame(arrow_schema(rows, schema).empty_table())
 
 
 def arrow_batches(frame: pl.DataFrame, schema: pa.Schema) -> list[pa.RecordBatch]:

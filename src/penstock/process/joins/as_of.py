@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
-import polars as pl
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructType
 
 from penstock.durations import duration
 from penstock.errors import FlowError
+from penstock.process.changes import refuse_missing, whole_row
 from penstock.process.held import held
 from penstock.process.joins.versions import (
     CORRECTED,
@@ -27,8 +27,8 @@ from penstock.process.joins.versions import (
 from penstock.process.keyed.buckets import Buckets
 from penstock.process.keyed.hashes import key_bucket, row_hash
 from penstock.process.keyed.runs import GONE, HASH
-from penstock.process.source import DELETED, PLACE
-from penstock.process.vectorised import arrow_schema, through_buckets
+from penstock.process.source import PLACE
+from penstock.process.vectorised import empty_frame, through_buckets
 from penstock.process.windows.order import ORDER, TIME, order_of, required_time
 from penstock.process.windows.shape import MICROSECOND
 from penstock.process.windows.watermark import Watermark, as_watermark
@@ -96,16 +96,8 @@ class AsOf:
         return found.select(f"{EVENT}.*", F.col(ROW).alias(self.name), TRUNCATED, CORRECTED)
 
     def _check(self, rows: DataFrame) -> None:
-        for frame, what, needed in (
-            (rows, "events", (self.on, self.time)),
-            (self.table, "table", (self.on, PLACE)),
-        ):
-            missing = [column for column in needed if column not in frame.columns]
-            if missing:
-                raise FlowError(
-                    f"the {what} of a join as of a time has no column {missing[0]!r}",
-                    hint=f"there are {', '.join(frame.columns)}",
-                )
+        refuse_missing(rows, (self.on, self.time), "the side of the events in a join as of a time")
+        refuse_missing(self.table, (self.on, PLACE), "the table in a join as of a time")
         taken = {self.name, TRUNCATED, CORRECTED} & {*rows.columns}
         if taken:
             raise FlowError(f"events have a column {min(taken)!r} already", hint="choose another name=")
@@ -117,7 +109,7 @@ class AsOf:
         united = self._events(events).unionByName(self._versions(), allowMissingColumns=True)
         own = united.withColumn(CUT, F.lit(False)).withColumn(GONE, F.lit(False))
         placed = own.withColumn(HASH, row_hash(KEY, (KIND, *ORDER)))
-        empty = pl.DataFrame(arrow_schema(placed, placed.schema).empty_table())
+        empty = empty_frame(placed, placed.schema)
         step = VersionsStep(empty, self.keeps // MICROSECOND, corrects=self.watermark is None)
         schema = StructType([placed.schema[EVENT], placed.schema[ROW]])
         schema = schema.add(TRUNCATED, BooleanType()).add(CORRECTED, BooleanType())
@@ -134,9 +126,7 @@ class AsOf:
     def _versions(self) -> DataFrame:
         written = F.col(PLACE)["written"]
         timed = self.table.withColumn(TIME, F.coalesce(F.col(self.since), written))
-        gone = F.coalesce(F.col(DELETED), F.lit(False)) if DELETED in timed.columns else F.lit(False)
-        names = [f"`{column}`" for column in self.table.columns if column not in (PLACE, DELETED)]
-        row = F.when(~gone, F.struct(*names)).alias(ROW)
+        row = whole_row(self.table).alias(ROW)
         return timed.select(F.col(self.on).alias(KEY), *order_of(timed), F.lit(VERSION_KIND).alias(KIND), row)
 
     def _replayed(self, rows: DataFrame) -> DataFrame:

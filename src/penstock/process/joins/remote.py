@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 
 from penstock.durations import duration
 from penstock.errors import FlowError
-from penstock.process.vectorised import arrow_batches, arrow_schema
+from penstock.process.vectorised import arrow_batches, arrow_schema, empty_frame
 from penstock.settings import Secret, reveal
 
 Ask = Callable[[list[Any]], pl.DataFrame]
@@ -57,7 +57,7 @@ def remote(
                 f"events need a column {on!r} and none {name!r}", hint=f"there are {rows.columns}"
             )
         result = StructType([*rows.schema, *StructType().add(name, schema)])
-        like = pl.DataFrame(arrow_schema(rows, schema).empty_table())
+        like = empty_frame(rows, schema)
         work = Lookup(ask, on, name, like, arrow_schema(rows, result), life, 1 / rate, at_most)
         return rows.mapInArrow(work, result)
 

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from penstock.errors import FlowError
+from penstock.process.changes import is_gone, refuse_missing, whole_row
 from penstock.process.joins.view import (
     ID,
     KEY,
@@ -32,7 +33,7 @@ from penstock.process.keyed.hashes import key_bucket, row_hash
 from penstock.process.keyed.runs import GONE, HASH
 from penstock.process.keyed.stateful import stateful
 from penstock.process.source import DELETED, PLACE
-from penstock.process.vectorised import arrow_batches, arrow_schema, through_buckets
+from penstock.process.vectorised import arrow_batches, arrow_schema, empty_frame, through_buckets
 
 CHANGE = "change"
 _ROW = "_row"
@@ -87,20 +88,13 @@ class TableJoin:
 
     def _side(self, rows: DataFrame, side: int) -> DataFrame:
         """Changes of a table: what a row is joined on, its id, whether it is gone, the row and its place."""
-        needed = [self.on[side], self.keys[side], PLACE]
-        missing = [name for name in needed if name not in rows.columns]
-        if missing:
-            raise FlowError(
-                f"the {self.names[side]!r} side of a join has no column {missing[0]!r}",
-                hint=f"let a flow read it; it has {', '.join(rows.columns)}",
-            )
-        gone = F.coalesce(F.col(DELETED), F.lit(False)) if DELETED in rows.columns else F.lit(False)
-        whole = F.struct(*(f"`{name}`" for name in rows.columns if name not in (PLACE, DELETED)))
+        needed = (self.on[side], self.keys[side], PLACE)
+        refuse_missing(rows, needed, f"the {self.names[side]!r} side of a join")
         return rows.select(
             F.col(self.on[side]).alias(KEY),
             F.col(self.keys[side]).cast("string").alias(ID),
-            gone.alias(GONE),
-            F.when(~gone, whole).alias(_ROW),
+            is_gone(rows).alias(GONE),
+            whole_row(rows).alias(_ROW),
             F.struct(*(F.col(PLACE)[part].alias(part) for part in _PLACE)).alias(PLACE),
         )
 
@@ -132,7 +126,7 @@ class TableJoin:
         ]
         united = named[0].unionByName(named[1], allowMissingColumns=True)
         placed = united.withColumn(HASH, row_hash(KEY, (SIDE, ID)))
-        empty = _empty(placed)
+        empty = empty_frame(placed, placed.schema)
         step = ViewStep(self.how, empty)
         name = f"{self.how} join of {_kinds(placed)}, in {self.buckets} buckets by {KEY}"
         processor = Buckets(step, empty, name, streaming=True)
@@ -205,10 +199,6 @@ class _Net:
 def _latest(changes: DataFrame) -> DataFrame:
     newest = F.max_by(F.struct(*changes.columns), F.col(PLACE)["offset"])
     return changes.groupBy(ID).agg(newest.alias("newest")).select("newest.*").where(~F.col(GONE))
-
-
-def _empty(rows: DataFrame) -> pl.DataFrame:
-    return pl.DataFrame(arrow_schema(rows, rows.schema).empty_table())
 
 
 def _kinds(rows: DataFrame) -> str:

@@ -9,11 +9,8 @@ from penstock.process.keyed.runs import GONE, HASH, find_all
 from penstock.process.keyed.step import Done
 from penstock.process.source import PLACE
 
-KEY, ID, SIDE = (
-    "_key",
-    "_id",
-    "_side",
-)  # what is joined on, which row of its table, 0 for left and 1 for right
+KEY, ID = "_key", "_id"  # what is joined on, and which row of its table
+SIDE = "_side"  # 0 for left, 1 for right
 LEFT, RIGHT = "_left", "_right"
 LEFT_ID, RIGHT_ID = "_left_id", "_right_id"
 OLD, NEW = "_old", "_new"

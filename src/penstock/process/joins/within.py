@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from penstock.durations import duration
 from penstock.errors import FlowError
+from penstock.process.changes import refuse_missing
 from penstock.process.source import PLACE
 from penstock.process.windows.order import TIME
 from penstock.process.windows.shape import MICROSECOND
@@ -73,12 +74,7 @@ class Within:
 
     def _side(self, rows: DataFrame, side: int) -> DataFrame:
         """One side: its key, the time that Spark makes the watermark of, and the event."""
-        missing = [name for name in (*self.on, self.times[side]) if name not in rows.columns]
-        if missing:
-            raise FlowError(
-                f"the {self.names[side]!r} side of a join has no column {missing[0]!r}",
-                hint=f"it has {', '.join(rows.columns)}",
-            )
+        refuse_missing(rows, (*self.on, self.times[side]), f"the {self.names[side]!r} side of a join")
         marked = self.watermark.marked(rows, F.col(self.times[side]))
         event = F.struct(*(f"`{name}`" for name in rows.columns)).alias(self.names[side])
         key, time = self._key(_SIDES[side]).alias(_SIDES[side] + _KEY), F.col(TIME).alias(_SIDES[side] + TIME)

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 HASH, GONE = "_hash", "_gone"
-_LOWER = 2**32 - 1
+LOWER = 2**32 - 1  # the lower half of a hash
 Places = np.ndarray[Any, np.dtype[np.int64]]
 
 
@@ -83,9 +83,9 @@ def _places(run: pl.DataFrame, keys: pl.DataFrame, by: Sequence[str]) -> Places:
 
 def _neighbours(run: pl.DataFrame, keys: pl.DataFrame, by: Sequence[str]) -> Places:
     """Return which rows of a run are of keys, whatever the lower halves of their hashes are."""
-    hashes, first = run[HASH].to_numpy(), keys[HASH].to_numpy() & ~_LOWER
+    hashes, first = run[HASH].to_numpy(), keys[HASH].to_numpy() & ~LOWER
     start = np.searchsorted(hashes, first)
-    count = np.searchsorted(hashes, first | _LOWER, side="right") - start
+    count = np.searchsorted(hashes, first | LOWER, side="right") - start
     asked = np.repeat(np.arange(len(first)), count)
     places = np.arange(len(asked)) + np.repeat(start - np.cumsum(count) + count, count)
     same = _same(run[places], keys[asked], by)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import cast
 
-import polars as pl
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType, TimestampType
@@ -17,7 +16,7 @@ from penstock.process.keyed.buckets import Buckets
 from penstock.process.keyed.function import Frames, KeyedFunction, OverColumns
 from penstock.process.keyed.runs import HASH
 from penstock.process.keyed.step import DUE, KeyedStep
-from penstock.process.vectorised import arrow_schema, through_buckets
+from penstock.process.vectorised import empty_frame, through_buckets
 from penstock.process.windows.order import TIME, order_of, required_time
 from penstock.process.windows.shape import MICROSECOND
 from penstock.process.windows.watermark import Watermark, as_watermark
@@ -87,7 +86,7 @@ class Stateful:
     def __call__(self, rows: DataFrame) -> DataFrame:
         taken = self._taken(rows)
         keeps, returns = self._kept(rows), _schema(self.returns).toNullable()
-        kept, told, empty = (_empty(rows, schema) for schema in (keeps, returns, taken.schema))
+        kept, told, empty = (empty_frame(rows, schema) for schema in (keeps, returns, taken.schema))
         function = KeyedFunction(self.function, self.by, kept, told, self.frames)
         step = KeyedStep(function, self.ttl // MICROSECOND if self.ttl else None, self.alarm)
         name = str(self._about(keeps))
@@ -130,7 +129,3 @@ class Stateful:
 
 def _schema(given: Schema) -> StructType:
     return given if isinstance(given, StructType) else cast(StructType, StructType.fromDDL(given))
-
-
-def _empty(rows: DataFrame, schema: StructType) -> pl.DataFrame:
-    return pl.DataFrame(arrow_schema(rows, schema).empty_table())

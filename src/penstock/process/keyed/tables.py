@@ -7,10 +7,11 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from penstock.errors import FlowError
-from penstock.process.source import DELETED, PLACE
+from penstock.process.changes import whole_row
+from penstock.process.source import PLACE
 
 NOW = "_now"  # the event that has come, with its place; null where a table's row has
-_VERSION, _GONE, _ROW = "version", "gone", "row"
+_VERSION, _ROW = "version", "row"
 
 
 @dataclass(frozen=True)
@@ -55,12 +56,10 @@ class Tables:
 
     def rows(self) -> list[Column]:
         """The latest row of each table, null where there is none or it was deleted."""
-        return [F.when(~F.col(name)[_GONE], F.col(name)[_ROW]).alias(name) for name in self.names]
+        return [F.col(name)[_ROW].alias(name) for name in self.names]
 
 
 def _change(table: DataFrame) -> Column:
-    gone = F.col(DELETED) if DELETED in table.columns else F.lit(False)
     version = F.struct(*(F.col(PLACE)[part].alias(part) for part in ("partition", "offset")))
     written = F.col(PLACE)["written"].alias("written")
-    row = F.struct(*(f"`{name}`" for name in table.columns if name not in (PLACE, DELETED)))
-    return F.struct(version.alias(_VERSION), written, gone.alias(_GONE), row.alias(_ROW))
+    return F.struct(version.alias(_VERSION), written, whole_row(table).alias(_ROW))
