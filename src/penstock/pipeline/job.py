@@ -7,6 +7,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from penstock.durations import duration
 from penstock.log import Table, Topic
 from penstock.pipeline.flow import Flow, Guarantee, Mode, Output
 from penstock.pipeline.pipeline import Pipeline
@@ -18,7 +19,7 @@ from penstock.sinks.postgres import PostgresSink, PostgresTable
 from penstock.sinks.sink import Sink
 
 DEAD_LETTERS = "dead-letters"
-_WATCH = "5000 milliseconds"
+_OFTEN, _SELDOM = 5.0, 30.0  # seconds between two looks for what can't be decoded
 Rows = Callable[[Planner, Span], DataFrame]
 MakeSink = Callable[[Settings, DataFrame, int], Sink]
 
@@ -92,7 +93,13 @@ def dead_letter_job(pipeline: Pipeline, mode: Mode) -> Job:
         return KafkaSink(settings, label, lanes=1)
 
     settled: Mode = "replay" if mode == "replay" else "stream"
-    return Job(label, DEAD_LETTERS, settled, "exactly-once", _WATCH, "append", topics, rows, sink)
+    return Job(label, DEAD_LETTERS, settled, "exactly-once", _watch(pipeline), "append", topics, rows, sink)
+
+
+def _watch(pipeline: Pipeline) -> str:
+    """As often as the flows save their state, within limits: a look costs what a batch costs."""
+    saved = [duration(flow.pause).total_seconds() for flow in pipeline.flows.values()]
+    return f"{1000 * min(max(_OFTEN, min(saved, default=0)), _SELDOM):.0f} milliseconds"
 
 
 def _sinks(promise: Guarantee) -> Any:

@@ -5,8 +5,9 @@ import os
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import cached_property
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
@@ -163,10 +164,19 @@ class Runner:
 
 
 class _Listener(StreamingQueryListener):
-    """Hears of every batch that is finished, in a thread of Spark's."""
+    """Hears of every batch that is finished, in a thread of Spark's.
+
+    It is called by Java itself: PySpark's own way asks Java for every figure of a batch, hundreds of calls
+    in the moment in which a real-time flow is planned anew.
+    """
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
+
+    @cached_property
+    def _jlistener(self) -> Any:
+        java: Any = self._runner.spark._jvm
+        return java.org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper(self)
 
     def onQueryStarted(self, event: Any) -> None:
         pass
@@ -178,7 +188,10 @@ class _Listener(StreamingQueryListener):
         pass
 
     def onQueryProgress(self, event: Any) -> None:
-        self._runner.took(json.loads(event.progress.json))
+        self._runner.took(json.loads(event.progress().json()))
+
+    class Java:
+        implements: ClassVar = ["org.apache.spark.sql.streaming.PythonStreamingQueryListener"]
 
 
 def _chosen(pipeline: Pipeline, names: Iterable[str] | None) -> list[Flow]:

@@ -33,13 +33,17 @@ _LIMITS = " ".join(
     f"-Dorg.apache.avro.limits.{what}.maxLength={most}"
     for what, most in (("bytes", 2**26), ("string", 2**26), ("collectionItems", 10**6))
 )
+# The code of a few rules is more than 8,000 bytes, and Java would interpret it for ever.
+_COMPILED = "-XX:-DontCompileHugeMethods"
 # The other one, for HDFS, starts a process for every file that it renames.
 _LOCAL_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 _PLAIN = {
-    "spark.driver.defaultJavaOptions": f"{_QUIET} {_LIMITS} {java_options()}",
-    "spark.executor.defaultJavaOptions": _LIMITS,
+    "spark.driver.defaultJavaOptions": f"{_QUIET} {_LIMITS} {_COMPILED} {java_options()}",
+    "spark.executor.defaultJavaOptions": f"{_LIMITS} {_COMPILED}",
     "spark.scheduler.mode": "FAIR",
     "spark.python.daemon.module": "penstock.process.daemon",
+    # A flow has dozens of generated classes: what does not fit is compiled anew for every batch.
+    "spark.sql.codegen.cache.maxEntries": "2000",
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

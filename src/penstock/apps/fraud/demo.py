@@ -106,7 +106,7 @@ class _Run:
         deadline = time.monotonic() + PATIENCE
 
         def over() -> bool:
-            if time.monotonic() > deadline:
+            if time.monotonic() > deadline or not self.driver.alive:
                 raise InternalError(
                     f"{what} did not come within {PATIENCE:.0f} s: {self.driver.last_words()}"
                 )
