@@ -5,7 +5,7 @@ import sys
 
 import psutil
 
-from bench import flink, joins, kafka_sink, latency, log, postgres_sink, queues, rules, state, windows
+from bench import flink, joins, kafka_sink, latency, log, lookup, postgres_sink, queues, rules, state, windows
 
 BENCHMARKS = {
     "log": log.main,
@@ -19,6 +19,7 @@ BENCHMARKS = {
     "flink": flink.main,
     "joins": joins.main,
     "joins-large": joins.large,
+    "lookup": lookup.main,
 }
 
 LARGE = ("joins-large",)  # only if named

@@ -22,8 +22,12 @@ CASES = 5_000
 SPACING = 20  # seconds between two payments of an honest card
 SETTLED = 15  # seconds without delay, after which it is measured: Java compiles what runs often
 PATIENCE = 240.0
+LINGER = "10 ms"  # with less, every few events are a request of their own for the broker and two flows
 # A process that lives minutes: compiling for years takes the two cores that it needs.
-QUICK = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+QUICK = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m",
+    "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "5",
+}
 Progress = Callable[[str], None]
 
 
@@ -44,7 +48,7 @@ def run_fraud(settings: Settings, plan: Plan, progress: Progress) -> Report:
     _prepare(settings, traffic)
     driver = Driver("fraud", MODULE, replace(settings, spark={**QUICK, **settings.spark}))
     report = Report(rate=plan.rate)
-    with Listener(settings) as listener, Producer(settings, linger="3 ms") as producer:
+    with Listener(settings) as listener, Producer(settings, linger=LINGER) as producer:
         run = _Run(driver, listener, producer, traffic, progress)
         try:
             run.all(plan, report)

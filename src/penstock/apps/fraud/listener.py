@@ -13,13 +13,18 @@ _PROMPT = 0.5  # seconds: an alert that took no longer has not waited for the fl
 _SILENT = 10.0  # seconds without an alert after which a flow may be gone
 
 
+def flow_of(alert: Alert) -> str:
+    """Which flow has told it."""
+    return "taken_over" if alert.reason == "taken-over" else "suspicious"
+
+
 class Listener:
     """Reads the alerts in a thread of its own; `told` has each once, with when it was heard."""
 
     def __init__(self, settings: Settings) -> None:
         self.told: dict[str, tuple[float, Alert]] = {}
         self.heard = 0
-        self._last: dict[bool, tuple[float, float]] = {}  # of each flow: when it was heard, how long it took
+        self._last: dict[str, tuple[float, float]] = {}  # of each flow: when it was heard, how long it took
         self._since = float("inf")
         self._over = threading.Event()
         self._settings = settings
@@ -64,4 +69,4 @@ class Listener:
         now = time.time()
         self.heard += 1
         self.told.setdefault(alert.id, (now, alert))
-        self._last[alert.reason == "taken-over"] = now, now - alert.at.timestamp()
+        self._last[flow_of(alert)] = now, now - alert.at.timestamp()

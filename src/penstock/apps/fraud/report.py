@@ -2,18 +2,23 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import takewhile
 from typing import Any
 
 from penstock.apps.fraud.events import Alert, models, profiles, suspects, transactions
 from penstock.apps.fraud.expected import Judge
-from penstock.apps.fraud.listener import Listener
+from penstock.apps.fraud.listener import Listener, flow_of
+from penstock.apps.fraud.pipeline import fraud
 from penstock.apps.fraud.traffic import REASONS, Traffic
 from penstock.log import Consumer, Topic
+from penstock.pipeline.progress import ProgressStore
 from penstock.settings import Settings
 
 _PATIENCE = 120.0
+_PROMPT = 0.1  # seconds
 
 
 @dataclass
@@ -33,8 +38,8 @@ class Report:
     recovered_seconds: float = 0.0
     steady_since: float = 0.0
     steady_until: float = 0.0
-    latencies: list[float] = field(default_factory=list)
-    pause: float = 0.0
+    between: list[float] = field(default_factory=list)  # seconds that alerts took between checkpoints
+    waited: list[float] = field(default_factory=list)  # and those that had to wait for one
     quality: dict[str, tuple[float, float, int]] = field(default_factory=dict)
 
     @property
@@ -42,10 +47,16 @@ class Report:
         """Whether exactly the alerts came that had to come."""
         return self.alerts > 0 and not (self.lost or self.wrong or self.miscounted)
 
-    def percentile(self, share: float) -> float:
-        """The milliseconds within which a share of the alerts came."""
-        ordered = sorted(self.latencies) or [0.0]
-        return 1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+    @property
+    def latencies(self) -> list[float]:
+        """How many seconds each alert took."""
+        return self.between + self.waited
+
+
+def percentile(seconds: list[float], share: float) -> float:
+    """The milliseconds within which a share of the alerts came."""
+    ordered = sorted(seconds) or [0.0]
+    return 1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
 def checked(report: Report, settings: Settings, traffic: Traffic, listener: Listener) -> Report:
@@ -59,7 +70,7 @@ def checked(report: Report, settings: Settings, traffic: Traffic, listener: List
     report.wrong = {id for id, alert in told.items() if expected.get(id) != alert.evidence}
     report.quality = {reason: quality(reason, {*told}, traffic.labels) for reason in REASONS}
     _count_users(report, settings, told)
-    _time(report, listener)
+    time_alerts(report, settings, list(listener.told.values()))
     return report
 
 
@@ -90,14 +101,37 @@ def _count_users(report: Report, settings: Settings, told: dict[str, Alert]) -> 
     report.miscounted = sum(expected[user] != counted.get(user) for user in {*expected, *counted})
 
 
-def _time(report: Report, listener: Listener) -> None:
-    steady = [
-        (heard, heard - alert.at.timestamp())
-        for heard, alert in listener.told.values()
-        if report.steady_since < alert.at.timestamp() and heard < report.steady_until
-    ]
-    report.latencies = [took for _, took in steady]
-    report.pause = max((took for took in report.latencies), default=0.0)
+def time_alerts(report: Report, settings: Settings, told: Sequence[tuple[float, Alert]]) -> None:
+    """Note how long the alerts of the steady time took, those apart that had to wait for a checkpoint."""
+    for flow in ("suspicious", "taken_over"):
+        steady = sorted(
+            (alert.at.timestamp(), heard - alert.at.timestamp())
+            for heard, alert in told
+            if flow_of(alert) == flow
+            and report.steady_since < alert.at.timestamp()
+            and heard < report.steady_until
+        )
+        pauses = [_pause(steady, moment) for moment in _checkpoints(settings, flow)]
+        for made, took in steady:
+            waited = any(begin <= made <= end for begin, end in pauses)
+            (report.waited if waited else report.between).append(took)
+
+
+def _checkpoints(settings: Settings, flow: str) -> list[float]:
+    """When the batches of a flow ended."""
+    store = ProgressStore(settings.data / "progress.db")
+    try:
+        batches = store.recent(fraud.name, flow)
+    finally:
+        store.close()
+    return [datetime.fromisoformat(batch.at).timestamp() + batch.seconds for batch in batches]
+
+
+def _pause(alerts: list[tuple[float, float]], moment: float) -> tuple[float, float]:
+    """From what waits for a checkpoint on, until an alert is told promptly again."""
+    begin = min((made for made, took in alerts if made <= moment < made + took), default=moment)
+    late = takewhile(lambda alert: alert[1] > _PROMPT, (alert for alert in alerts if alert[0] >= begin))
+    return begin, max((made for made, _ in late), default=begin)
 
 
 def _events(topic: Topic[Any], settings: Settings) -> Iterator[Any]:
