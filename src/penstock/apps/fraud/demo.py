@@ -110,7 +110,9 @@ class _Run:
         deadline = time.monotonic() + PATIENCE
 
         def over() -> bool:
-            if time.monotonic() > deadline or not self.driver.alive:
+            if not self.driver.alive:
+                raise InternalError(f"the flows have ended before {what}: {self.driver.last_words()}")
+            if time.monotonic() > deadline:
                 raise InternalError(
                     f"{what} did not come within {PATIENCE:.0f} s: {self.driver.last_words()}"
                 )
