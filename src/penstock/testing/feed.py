@@ -1,9 +1,11 @@
 """A feed: events into a flow's function, batch by batch, without a broker, and what comes out of it."""
 
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, cast
 
@@ -15,6 +17,8 @@ from penstock.log import Topic
 from penstock.process.source import PLACE, PLACE_TYPE
 from penstock.process.windows.watermark import ticking
 from penstock.schemas import spark_schema
+
+_TRIES, _REST = 20, 0.1  # seconds
 
 
 class Feed:
@@ -41,7 +45,7 @@ class Feed:
         self.results: list[Row] = []
         self._sources = {name: _Source(spark, read) for name, read in reads.items()}
         self._clock = _Source(spark, "time timestamp")
-        self._folder = tempfile.TemporaryDirectory(prefix="penstock-feed-")
+        self._folder = tempfile.TemporaryDirectory(prefix="penstock-feed-", ignore_cleanup_errors=True)
         with ticking(lambda _: self._clock.frame):
             made = function(**{name: source.frame for name, source in self._sources.items()})
         writer = made.writeStream.outputMode(output).foreachBatch(self._take)
@@ -59,9 +63,14 @@ class Feed:
         return self._run()
 
     def close(self) -> None:
-        """End the stream."""
+        """End the stream. Spark may still be tidying its state up: what is left then is removed once more."""
         self._query.stop()
         self._folder.cleanup()
+        for _ in range(_TRIES):
+            if not Path(self._folder.name).exists():
+                break
+            time.sleep(_REST)
+            self._folder.cleanup()
 
     def __enter__(self) -> Self:
         return self
