@@ -36,7 +36,7 @@ class Plan:
     """How much traffic, and for how long before and after the kill."""
 
     rate: int = 1_000  # transactions a second
-    seconds: int = 125
+    seconds: int = 185
     after: int = 10
 
 

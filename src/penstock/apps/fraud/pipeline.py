@@ -13,7 +13,7 @@ from penstock.pipeline import Pipeline
 from penstock.process import dedup, keyed, lookup, patterns
 from penstock.process.patterns import Pattern
 
-CHECKPOINT = "2 minutes"
+CHECKPOINT = "3 minutes"
 fraud = Pipeline("fraud")
 READS: dict[str, Topic[Any]] = {"acts": transactions, "profile": profiles}
 
