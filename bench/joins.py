@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from bench.state import memory, taken
 from penstock.process import joins, session
 
-ROWS, BATCHES, TURNS = 50_000, 6, 4  # of each side, in each batch of the two streams
+ROWS, BATCHES, TURNS = 50_000, 6, 4  # of two streams: rows of each in a batch, and how often all is run
 EVENTS, UPDATES, STEADY = 100_000, 100, 12  # in each batch beside a table
 LOADED = 1_000_000
 TABLES, LARGE = (1_000_000, 10_000_000), (1_000_000, 10_000_000, 50_000_000)

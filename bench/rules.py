@@ -6,6 +6,7 @@ that are Spark's defaults, in the same run.
 
 import multiprocessing
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -124,6 +125,8 @@ def main(cases: Sequence[Case] = CASES) -> None:
             side = spawn.Process(target=measure_all, args=(list(own), environment))
             side.start()
             side.join()
+            if side.exitcode:
+                sys.exit(side.exitcode)
 
 
 def measure_all(cases: list[Case], environment: dict[str, str]) -> None:

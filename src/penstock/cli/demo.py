@@ -22,8 +22,8 @@ _FAILED = 70
 
 @app.command()
 def fraud(
-    rate: Annotated[int, typer.Option(help="Transactions a second.")] = 1_000,
-    seconds: Annotated[int, typer.Option(help="How long it runs before it is killed.")] = 185,
+    rate: Annotated[int, typer.Option(help="Transactions a second.")] = Plan.rate,
+    seconds: Annotated[int, typer.Option(help="How long it runs before it is killed.")] = Plan.seconds,
 ) -> None:
     """Judge transactions in real time; kill it with -9 on the way; check every alert.
 

@@ -36,7 +36,7 @@ class Plan:
     """How much traffic, and for how long before and after the kill."""
 
     rate: int = 1_000  # transactions a second
-    seconds: int = 185
+    seconds: int = 185  # each real-time flow has a checkpoint in it
     after: int = 10
 
 

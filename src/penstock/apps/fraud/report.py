@@ -18,7 +18,7 @@ from penstock.pipeline.progress import ProgressStore
 from penstock.settings import Settings
 
 _PATIENCE = 120.0
-_PROMPT = 0.1  # seconds
+_LATE = 0.1  # seconds: an alert that took longer may have waited for a checkpoint
 
 
 @dataclass
@@ -130,7 +130,7 @@ def _checkpoints(settings: Settings, flow: str) -> list[float]:
 def _pause(alerts: list[tuple[float, float]], moment: float) -> tuple[float, float]:
     """From what waits for a checkpoint on, until an alert is told promptly again."""
     begin = min((made for made, took in alerts if made <= moment < made + took), default=moment)
-    late = takewhile(lambda alert: alert[1] > _PROMPT, (alert for alert in alerts if alert[0] >= begin))
+    late = takewhile(lambda alert: alert[1] > _LATE, (alert for alert in alerts if alert[0] >= begin))
     return begin, max((made for made, _ in late), default=begin)
 
 
