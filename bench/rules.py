@@ -31,6 +31,7 @@ RATE, CARDS = 1_000, 20_000  # events a second
 SLOW = 20  # seconds with a tenth of the events, in which the flow starts
 WARM = 20  # seconds that are not counted
 BACKLOG = 0.5  # seconds; an answer that took longer waited for the flow to start
+LINGER = "10 ms"  # for which an event waits for company
 PAUSE = 0.03  # seconds without an answer that are called a pause
 # What the session and the runner choose otherwise.
 DEFAULTS = {
@@ -187,7 +188,7 @@ def feed(case: Case, environment: dict[str, str], over: Signal) -> None:
     _, payments, _ = pipeline(case)
     settings = Settings.load(environ=environment)
     random, began, sent = Random(1), time.monotonic(), 0
-    with Producer(settings, linger="3 ms") as producer:
+    with Producer(settings, linger=LINGER) as producer:
         while not over.is_set():
             for _ in range(due(time.monotonic() - began) - sent):
                 card, shop = f"card-{random.randrange(CARDS)}", f"shop-{random.randrange(50)}"

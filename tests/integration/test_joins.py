@@ -73,6 +73,26 @@ def test_every_pair_and_what_has_none(spark, how):
     assert state["numRowsTotal"] == 0 or how == "inner"
 
 
+@pytest.mark.parametrize("how", ["inner", "left", "right", "full"])
+def test_what_can_find_no_other_is_told_at_once(spark, how):
+    """A part of the key, or the time, is not known: no match, although the other side has the same."""
+
+    def joined(clicks, impressions):
+        within = joins.within(
+            impressions, on=("ad", "user"), time="at", before="20 seconds", how=how,
+            watermark="10 seconds", names=("click", "impression"),
+        )  # fmt: skip
+        return clicks.transform(within)
+
+    schema = "ad string, user string, at timestamp, n int"
+    rows = [("a", None, at(9), 1), ("a", "u", None, 2), (None, None, None, 3), ("b", "u", at(9), 4)]
+    with Feed(spark, joined, clicks=schema, impressions=schema) as feed:
+        feed.send(clicks=rows, impressions=rows)
+        alone = [(number, None) for number in (1, 2, 3) if how in ("left", "full")]
+        alone += [(None, number) for number in (1, 2, 3) if how in ("right", "full")]
+        assert told(feed.results) == sorted([*alone, (4, 4)], key=str)
+
+
 def test_a_result_has_its_key_whichever_side_is_there(spark):
     clicks, impressions = (
         spark.createDataFrame(rows, SCHEMA) for rows in ([("a", at(0), 1)], [("b", at(0), 2)])

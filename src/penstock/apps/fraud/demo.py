@@ -24,10 +24,7 @@ SETTLED = 15  # seconds without delay, after which it is measured: Java compiles
 PATIENCE = 240.0
 LINGER = "10 ms"  # with less, every few events are a request of their own for the broker and two flows
 # A process that lives minutes: compiling for years takes the two cores that it needs.
-QUICK = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m",
-    "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "5",
-}
+QUICK = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"}
 Progress = Callable[[str], None]
 
 

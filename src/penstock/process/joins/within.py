@@ -17,7 +17,7 @@ from penstock.process.windows.shape import MICROSECOND
 from penstock.process.windows.watermark import Watermark, as_watermark
 
 How = Literal["inner", "left", "right", "full"]
-_SIDES, _KEY, _APART = ("_left", "_right"), "_key", "_apart"
+_SIDES, _KEY = ("_left", "_right"), "_key"
 
 
 def within(
@@ -73,27 +73,36 @@ class Within:
         return joined.select(*keys, *self.names, *self._place(rows))
 
     def _side(self, rows: DataFrame, side: int) -> DataFrame:
-        """One side: its key, the time that Spark makes the watermark of, and the event."""
+        """One side: its key, the time that Spark makes the watermark of, and the event.
+
+        The key is one value that is never null: where it may be null, Spark leaves out what has none before
+        it looks at the time, which would stop the watermark of a quiet stream.
+        """
         refuse_missing(rows, (*self.on, self.times[side]), f"the {self.names[side]!r} side of a join")
         marked = self.watermark.marked(rows, F.col(self.times[side]))
+        key = F.struct(*(F.col(f"`{name}`").alias(name) for name in self.on)).alias(_SIDES[side] + _KEY)
         event = F.struct(*(f"`{name}`" for name in rows.columns)).alias(self.names[side])
-        key, time = self._key(_SIDES[side]).alias(_SIDES[side] + _KEY), F.col(TIME).alias(_SIDES[side] + TIME)
-        return marked.select(key, time, event)
+        sided = marked.select(key, F.col(TIME).alias(_SIDES[side] + TIME), event)
+        return sided if self._told(side) else sided.where(self._known(side))
 
-    def _key(self, side: str) -> Column:
-        """The key as one value that is never null, and equals none of the other side if a part of it is.
+    def _told(self, side: int) -> bool:
+        """Whether events of a side are told although they found no other."""
+        return self.how in (("left", "full"), ("right", "full"))[side]
 
-        Where a key may be null, Spark leaves out what has none before it looks at the time, which would stop
-        the watermark of a quiet stream; and in a full join it takes nulls for equal.
+    def _known(self, side: int) -> Column:
+        """Whether an event can find another: its time and all of its key are known.
+
+        It is one condition, about the time, too: Spark would ask one about the key alone before the time.
         """
-        unknown = F.greatest(*(F.col(f"`{name}`").isNull() for name in self.on), F.lit(False))
-        apart = F.when(unknown, F.lit(side)).otherwise(F.lit("")).alias(_APART)
-        return F.struct(apart, *(F.col(f"`{name}`").alias(name) for name in self.on))
+        key, time = F.col(_SIDES[side] + _KEY), F.col(_SIDES[side] + TIME)
+        return ~F.greatest(time.isNull(), *(key[name].isNull() for name in self.on))
 
     def _near(self) -> Column:
-        left, right = (F.col(side + TIME) for side in _SIDES)
-        before, after = (F.expr(f"interval {each // MICROSECOND} microseconds") for each in self.reach)
+        (left, right), (before, after) = (F.col(side + TIME) for side in _SIDES), map(_interval, self.reach)
         same = F.col(_SIDES[0] + _KEY) == F.col(_SIDES[1] + _KEY)
+        for side in (0, 1):
+            if self._told(side):
+                same &= self._known(side)
         return same & (right >= left - before) & (right <= left + after)
 
     def _place(self, rows: DataFrame) -> list[Column]:
@@ -101,3 +110,7 @@ class Within:
         if not all(PLACE in frame.columns for frame in (rows, self.other)):
             return []
         return [F.coalesce(*(F.col(name)[PLACE] for name in self.names)).alias(PLACE)]
+
+
+def _interval(length: timedelta) -> Column:
+    return F.expr(f"interval {length // MICROSECOND} microseconds")
