@@ -18,6 +18,8 @@ TABLES, LARGE = (1_000_000, 10_000_000), (1_000_000, 10_000_000, 50_000_000)
 ORDERS, PRODUCTS, CHANGED, TOUCHED = 1_000_000, 100_000, 20_000, 10_000
 PLACE = "named_struct('topic', 't', 'partition', 0, 'offset', id, 'written', timestamp_micros(id)) as _source"
 SOURCE = "_source struct<topic:string,partition:int,offset:long,written:timestamp>"
+SIDE = "ad long, at timestamp, n long"
+FORM = "spark.sql.streaming.join.stateFormatVersion"
 Query = Callable[[DataFrame, DataFrame], DataFrame]
 
 
@@ -36,20 +38,25 @@ def large() -> None:
 
 
 def two_streams(spark: SparkSession, folder: Path) -> None:
-    """Events of both sides within 10 seconds of each other; a batch is 20 seconds."""
-    print(f"two streams, batches of {ROWS:,} rows of each; both have run before they are measured\n")
-    schema = "ad long, at timestamp, n long"
+    """Batches of 20 seconds: with a short reach they are forgotten soon, with a long one all are kept."""
+    print(f"two streams, batches of {ROWS:,} rows of each; all have run before they are measured\n")
+    print("| reach | | rows/s | of Spark's defaults |\n|---|---|---:|---:|")
+    for reach, ads in (("10 seconds", 25_000), ("2 minutes", 300_000)):  # about one match for each
+        compare(spark, folder / reach, reach, ads)
+
+
+def compare(spark: SparkSession, folder: Path, reach: str, ads: int) -> None:
+    """Run our join and Spark's own in turns over the same files."""
     for number in range(BATCHES):
         for side in ("left", "right"):
             at = f"timestamp_micros({number} * 20000000 + id * 400)"
             made = spark.range(0, ROWS, 1, 1).selectExpr(
-                f"cast(rand({number}{side == 'left':d}) * 25000 as long) as ad", f"{at} as at", "id as n"
+                f"cast(rand({number}{side == 'left':d}) * {ads} as long) as ad", f"{at} as at", "id as n"
             )
             made.write.mode("append").parquet(str(folder / side))
 
     def ours(left: DataFrame, right: DataFrame) -> DataFrame:
-        within = joins.within(right, on="ad", time="at", before="10 seconds", watermark="1 second")
-        return left.transform(within)
+        return left.transform(joins.within(right, on="ad", time="at", before=reach, watermark="1 second"))
 
     def spark_own(left: DataFrame, right: DataFrame) -> DataFrame:
         one, other = (
@@ -58,28 +65,27 @@ def two_streams(spark: SparkSession, folder: Path) -> None:
             )
             for rows, side in ((left, "l"), (right, "r"))
         )
-        near = "l_ad = r_ad and r_at >= l_at - interval 10 seconds and r_at <= l_at"
-        return one.join(other, F.expr(near))
+        return one.join(other, F.expr(f"l_ad = r_ad and r_at >= l_at - interval {reach} and r_at <= l_at"))
 
-    format = "spark.sql.streaming.join.stateFormatVersion"
+    session_form = spark.conf.get(FORM)
     sides = {
-        "`joins.within`": (ours, spark.conf.get(format)),
-        "Spark's own, the same settings": (spark_own, spark.conf.get(format)),
+        "`joins.within`": (ours, session_form),
+        "Spark's own, the same settings": (spark_own, session_form),
         "Spark's own, its defaults": (spark_own, "2"),
     }
     times: dict[str, list[float]] = {name: [] for name in sides}
     for turn in range(TURNS):
-        for name in sorted(sides, reverse=turn % 2):  # the later one has the warmer Java
-            query, version = sides[name]
-            spark.conf.set(format, version)
+        for name in sorted(sides, reverse=turn % 2 == 1):  # the later one has the warmer Java
+            query, form = sides[name]
+            spark.conf.set(FORM, form)
             place = folder / f"{name}-{turn}"
-            seconds = run(spark, folder, ("left", "right"), (schema, schema), query, place)
+            seconds = run(spark, folder, ("left", "right"), (SIDE, SIDE), query, place)
             times[name] += seconds[1:] if turn else []  # all are warm then
+    spark.conf.set(FORM, session_form)
     base = statistics.median(times["Spark's own, its defaults"])
-    print("| | rows/s | of Spark's defaults |\n|---|---:|---:|")
     for name, seconds in times.items():
         median = statistics.median(seconds)
-        print(f"| {name} | {2 * ROWS / median:,.0f} | {base / median:.2f} |", flush=True)
+        print(f"| {reach} | {name} | {2 * ROWS / median:,.0f} | {base / median:.2f} |", flush=True)
 
 
 def beside_a_table(spark: SparkSession, folder: Path, tables: tuple[int, ...]) -> None:
@@ -136,14 +142,13 @@ def a_view(spark: SparkSession, folder: Path) -> None:
         )
         write("orders", CHANGED, f"{order} as order", f"{product} as product")
     changing = statistics.median(batches()[2:])
-    write("products", 1, "0L as product", "101 as price")
-    batches()
-    write("products", 1, "0L as product", "102 as price")
-    (price,) = batches()
+    for price in range(STEADY):  # one in each batch
+        write("products", 1, "0L as product", f"{101 + price} as price")
+    pricing = statistics.median(batches()[2:])
     print("| | |\n|---|---:|")
     print(f"| loaded | {(ORDERS + PRODUCTS) / loading:,.0f} rows/s |")
     print(f"| orders changed, {CHANGED:,} in a batch | {CHANGED / changing:,.0f} changes/s |")
-    print(f"| a price changed, and its {TOUCHED:,} orders in the view | {price:.2f} s |", flush=True)
+    print(f"| a price changed, and its {TOUCHED:,} orders in the view | {pricing:.2f} s |", flush=True)
 
 
 def write_events(spark: SparkSession, folder: Path, count: int, cards: int, seed: int) -> None:

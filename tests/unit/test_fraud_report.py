@@ -47,6 +47,13 @@ def test_a_checkpoint_of_one_flow_is_none_of_the_other(settings):
     assert timed(settings, alert(10.1, 0.4, "taken-over")) == ([0.4], [])
 
 
+def test_checkpoints_of_the_steady_time_are_counted(settings):
+    for until, checkpoints in ((100, 1), (9, 0)):
+        report = Report(rate=1, steady_since=BEGAN, steady_until=BEGAN + until)
+        time_alerts(report, settings, [])
+        assert report.checkpoints == checkpoints
+
+
 def test_what_is_told_outside_of_the_steady_time_does_not_count(settings):
     assert timed(settings, alert(-1, 0.02), alert(99, 2)) == ([], [])
 

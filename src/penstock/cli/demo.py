@@ -62,8 +62,9 @@ def _told(report: FraudReport) -> Iterable[tuple[str, str, str]]:
     p50, p99 = (f"{percentile(report.between, share):,.0f} ms" for share in (0.5, 0.99))
     yield "p50", p50, "from a transaction's making to its alert's being read"
     yield "p99", p99, f"between checkpoints, which are every {CHECKPOINT}"
-    waited = f"at a checkpoint; {len(report.waited):,} of {len(report.latencies):,} alerts waited for one"
-    yield "pause", f"{1000 * max(report.waited, default=0.0):,.0f} ms", waited
+    waited = f"{len(report.waited):,} of {len(report.latencies):,} alerts waited"
+    longest = f"at the longest of {report.checkpoints} checkpoints, of two flows; {waited}"
+    yield "pause", f"{1000 * max(report.waited, default=0.0):,.0f} ms", longest
     yield "p99 with pauses", f"{percentile(report.latencies, 0.99):,.0f} ms", "of all alerts"
     yield "first start", f"{report.started_seconds:,.1f} s", "until the first alert"
     yield "settled", f"{report.settled_seconds:,.1f} s", "until alerts came without delay at the full rate"

@@ -40,6 +40,7 @@ class Report:
     steady_until: float = 0.0
     between: list[float] = field(default_factory=list)  # seconds that alerts took between checkpoints
     waited: list[float] = field(default_factory=list)  # and those that had to wait for one
+    checkpoints: int = 0  # of the real-time flows, in the steady time
     quality: dict[str, tuple[float, float, int]] = field(default_factory=dict)
 
     @property
@@ -111,7 +112,9 @@ def time_alerts(report: Report, settings: Settings, told: Sequence[tuple[float, 
             and report.steady_since < alert.at.timestamp()
             and heard < report.steady_until
         )
-        pauses = [_pause(steady, moment) for moment in _checkpoints(settings, flow)]
+        moments = _checkpoints(settings, flow)
+        report.checkpoints += sum(report.steady_since < moment < report.steady_until for moment in moments)
+        pauses = [_pause(steady, moment) for moment in moments]
         for made, took in steady:
             waited = any(begin <= made <= end for begin, end in pauses)
             (report.waited if waited else report.between).append(took)
