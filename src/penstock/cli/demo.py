@@ -56,19 +56,20 @@ def _told(report: FraudReport) -> Iterable[tuple[str, str, str]]:
     yield "transactions", f"{report.sent:,}", f"in; {report.rate:,} a second, but for the start"
     yield "alerts", f"{report.alerts:,}", "out, each once, by readers that leave repetitions out"
     yield "told again", f"{report.repeated:,}", "written since the last checkpoint when it was killed"
-    yield "lost", f"{len(report.lost):,}", "of those that the log calls for, recomputed one by one"
+    yield "lost", f"{len(report.lost):,}", "of those called for by the log, each recomputed"
     yield "wrong", f"{len(report.wrong):,}", "not called for, or with other evidence"
     yield "users", f"{report.users:,}", f"with suspicious acts, {report.miscounted} of them miscounted"
     p50, p99 = (f"{percentile(report.between, share):,.0f} ms" for share in (0.5, 0.99))
     yield "p50", p50, "from a transaction's making to its alert's being read"
     yield "p99", p99, f"between checkpoints, which are every {CHECKPOINT}"
     waited = f"{len(report.waited):,} of {len(report.latencies):,} alerts waited"
-    longest = f"at the longest of {report.checkpoints} checkpoints, of two flows; {waited}"
+    longest = f"longest of {report.checkpoints} checkpoints; {waited}"
     yield "pause", f"{1000 * max(report.waited, default=0.0):,.0f} ms", longest
     yield "p99 with pauses", f"{percentile(report.latencies, 0.99):,.0f} ms", "of all alerts"
     yield "first start", f"{report.started_seconds:,.1f} s", "until the first alert"
     yield "settled", f"{report.settled_seconds:,.1f} s", "until alerts came without delay at the full rate"
     yield "recovery", f"{report.recovered_seconds:,.1f} s", "from kill -9 to the next new alert"
+    yield "caught up", f"{report.caught_up_seconds:,.1f} s", "from kill -9 until alerts came without delay"
 
 
 def _quality(report: FraudReport) -> Table:

@@ -95,6 +95,7 @@ class _Run:
         report.recovered_seconds = time.monotonic() - killed
         self.progress("the flows are back, and catch up")
         self._send_until(lambda: self.listener.up_to_date, plan.rate, "alerts without delay")
+        report.caught_up_seconds = time.monotonic() - killed
         self._send_for(plan.after, plan.rate)
         self.producer.flush()
         self.progress("the traffic ends; checking every alert against the log")

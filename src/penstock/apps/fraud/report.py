@@ -36,6 +36,7 @@ class Report:
     started_seconds: float = 0.0
     settled_seconds: float = 0.0
     recovered_seconds: float = 0.0
+    caught_up_seconds: float = 0.0
     steady_since: float = 0.0
     steady_until: float = 0.0
     between: list[float] = field(default_factory=list)  # seconds that alerts took between checkpoints
