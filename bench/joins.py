@@ -2,7 +2,8 @@
 
 import statistics
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -18,8 +19,16 @@ TABLES, LARGE = (1_000_000, 10_000_000), (1_000_000, 10_000_000, 50_000_000)
 ORDERS, PRODUCTS, CHANGED, TOUCHED = 1_000_000, 100_000, 20_000, 10_000
 PLACE = "named_struct('topic', 't', 'partition', 0, 'offset', id, 'written', timestamp_micros(id)) as _source"
 SOURCE = "_source struct<topic:string,partition:int,offset:long,written:timestamp>"
-SIDE = "ad long, at timestamp, n long"
-FORM = "spark.sql.streaming.join.stateFormatVersion"
+# What the session chooses otherwise for state.
+STORE = "spark.sql.streaming.stateStore"
+STATE = "org.apache.spark.sql.execution.streaming.state"
+DEFAULTS = {
+    f"{STORE}.providerClass": f"{STATE}.HDFSBackedStateStoreProvider",
+    f"{STORE}.checkpointFormatVersion": "1",
+    f"{STORE}.rocksdb.changelogCheckpointing.enabled": "false",
+    f"{STORE}.rocksdb.trackTotalNumberOfRows": "true",
+}
+ROCKSDB = {f"{STORE}.providerClass": f"{STATE}.RocksDBStateStoreProvider"}
 Query = Callable[[DataFrame, DataFrame], DataFrame]
 
 
@@ -38,25 +47,20 @@ def large() -> None:
 
 
 def two_streams(spark: SparkSession, folder: Path) -> None:
-    """Batches of 20 seconds: with a short reach they are forgotten soon, with a long one all are kept."""
+    """Events within 10 seconds of each other, about one match for each; a batch is 20 seconds."""
     print(f"two streams, batches of {ROWS:,} rows of each; all have run before they are measured\n")
-    print("| reach | | rows/s | of Spark's defaults |\n|---|---|---:|---:|")
-    for reach, ads in (("10 seconds", 25_000), ("2 minutes", 300_000)):  # about one match for each
-        compare(spark, folder / reach, reach, ads)
-
-
-def compare(spark: SparkSession, folder: Path, reach: str, ads: int) -> None:
-    """Run our join and Spark's own in turns over the same files."""
+    schema = "ad long, at timestamp, n long"
     for number in range(BATCHES):
         for side in ("left", "right"):
             at = f"timestamp_micros({number} * 20000000 + id * 400)"
             made = spark.range(0, ROWS, 1, 1).selectExpr(
-                f"cast(rand({number}{side == 'left':d}) * {ads} as long) as ad", f"{at} as at", "id as n"
+                f"cast(rand({number}{side == 'left':d}) * 25000 as long) as ad", f"{at} as at", "id as n"
             )
             made.write.mode("append").parquet(str(folder / side))
 
     def ours(left: DataFrame, right: DataFrame) -> DataFrame:
-        return left.transform(joins.within(right, on="ad", time="at", before=reach, watermark="1 second"))
+        within = joins.within(right, on="ad", time="at", before="10 seconds", watermark="1 second")
+        return left.transform(within)
 
     def spark_own(left: DataFrame, right: DataFrame) -> DataFrame:
         one, other = (
@@ -65,27 +69,41 @@ def compare(spark: SparkSession, folder: Path, reach: str, ads: int) -> None:
             )
             for rows, side in ((left, "l"), (right, "r"))
         )
-        return one.join(other, F.expr(f"l_ad = r_ad and r_at >= l_at - interval {reach} and r_at <= l_at"))
+        near = "l_ad = r_ad and r_at >= l_at - interval 10 seconds and r_at <= l_at"
+        return one.join(other, F.expr(near))
 
-    session_form = spark.conf.get(FORM)
     sides = {
-        "`joins.within`": (ours, session_form),
-        "Spark's own, the same settings": (spark_own, session_form),
-        "Spark's own, its defaults": (spark_own, "2"),
+        "`joins.within`": (ours, {}),
+        "Spark's own, its defaults": (spark_own, DEFAULTS),
+        "Spark's own, its defaults with RocksDB": (spark_own, DEFAULTS | ROCKSDB),
+        "Spark's own, Penstock's settings": (spark_own, {}),
     }
     times: dict[str, list[float]] = {name: [] for name in sides}
     for turn in range(TURNS):
         for name in sorted(sides, reverse=turn % 2 == 1):  # the later one has the warmer Java
-            query, form = sides[name]
-            spark.conf.set(FORM, form)
-            place = folder / f"{name}-{turn}"
-            seconds = run(spark, folder, ("left", "right"), (SIDE, SIDE), query, place)
+            query, settings = sides[name]
+            with changed(spark, settings):
+                place = folder / f"{name}-{turn}"
+                seconds = run(spark, folder, ("left", "right"), (schema, schema), query, place)
             times[name] += seconds[1:] if turn else []  # all are warm then
-    spark.conf.set(FORM, session_form)
-    base = statistics.median(times["Spark's own, its defaults"])
+    base = statistics.median(times["Spark's own, its defaults with RocksDB"])
+    print("| | rows/s | of Spark's with RocksDB |\n|---|---:|---:|")
     for name, seconds in times.items():
         median = statistics.median(seconds)
-        print(f"| {reach} | {name} | {2 * ROWS / median:,.0f} | {base / median:.2f} |", flush=True)
+        print(f"| {name} | {2 * ROWS / median:,.0f} | {base / median:.2f} |", flush=True)
+
+
+@contextmanager
+def changed(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
+    """Change settings of a session for a while."""
+    before = {name: spark.conf.get(name) for name in settings}
+    try:
+        for name, value in settings.items():
+            spark.conf.set(name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
 
 
 def beside_a_table(spark: SparkSession, folder: Path, tables: tuple[int, ...]) -> None:

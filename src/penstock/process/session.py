@@ -24,8 +24,6 @@ _STATE = {
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
     # One row out for each row in, as in real-time mode: a keyed rule sees every event, not each batch's last.
     "spark.sql.streaming.useStreamlineAggregator": "true",
-    # Events of a join are found and forgotten by their time, not by a walk through all that are kept.
-    "spark.sql.streaming.join.stateFormatVersion": "4",
     # A result waits so long for company in the shuffle: with less, the machine is busy with small messages.
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "5",
 }

@@ -39,8 +39,8 @@ def within(
 
     A row of the result has the columns of the key and the two events under their names. With "left", "right"
     or "full" an event of that side that has found no other is told with null beside it, when the watermark
-    says that none can come any more. Either side may come first; what can't be joined any more is forgotten.
-    `time` names the column of the times, or one for each side. Equal nulls are no match.
+    says that none can come any more; one whose key or time is not known, at once. Either side may come first;
+    what can't be joined any more is forgotten. `time` names the column of the times, or one for each side.
     """
     keys = (on,) if isinstance(on, str) else tuple(on)
     if how not in get_args(How):
@@ -87,18 +87,20 @@ class Within:
 
     def _told(self, side: int) -> bool:
         """Whether events of a side are told although they found no other."""
-        return self.how in (("left", "full"), ("right", "full"))[side]
+        return self.how in ("full", ("left", "right")[side])
 
     def _known(self, side: int) -> Column:
         """Whether an event can find another: its time and all of its key are known.
 
-        It is one condition, about the time, too: Spark would ask one about the key alone before the time.
+        One condition about both, and `greatest` instead of `|`, which Spark takes apart: it would ask for the
+        key alone before the watermark, and no tick of a quiet stream has one.
         """
         key, time = F.col(_SIDES[side] + _KEY), F.col(_SIDES[side] + TIME)
         return ~F.greatest(time.isNull(), *(key[name].isNull() for name in self.on))
 
     def _near(self) -> Column:
-        (left, right), (before, after) = (F.col(side + TIME) for side in _SIDES), map(_interval, self.reach)
+        left, right = (F.col(side + TIME) for side in _SIDES)
+        before, after = (F.expr(f"interval {each // MICROSECOND} microseconds") for each in self.reach)
         same = F.col(_SIDES[0] + _KEY) == F.col(_SIDES[1] + _KEY)
         for side in (0, 1):
             if self._told(side):
@@ -110,7 +112,3 @@ class Within:
         if not all(PLACE in frame.columns for frame in (rows, self.other)):
             return []
         return [F.coalesce(*(F.col(name)[PLACE] for name in self.names)).alias(PLACE)]
-
-
-def _interval(length: timedelta) -> Column:
-    return F.expr(f"interval {length // MICROSECOND} microseconds")

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import reduce
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -84,11 +85,15 @@ class Watermark:
         if self.sources is None:
             return timed.withWatermark(TIME, self._delay)
         source, values = self.sources
-        others = timed.where(~F.coalesce(F.col(source).isin(*values), F.lit(False)))
-        for value in values:
-            own = F.coalesce((F.col(source) == F.lit(value)) | tick, F.lit(False))
-            others = others.union(timed.where(own).withWatermark(TIME, self._delay))
-        return others
+        listed = F.col(source).isin(*values)
+        others = timed.where(~F.coalesce(listed, F.lit(False)))
+        marked = (
+            timed.where(F.coalesce((F.col(source) == F.lit(value)) | tick, F.lit(False))).withWatermark(
+                TIME, self._delay
+            )
+            for value in values
+        )
+        return reduce(DataFrame.union, (*marked, others))  # the first says that it is a watermark's column
 
     def _ahead(self, time: Column) -> Column:
         """Whether an event is dated too far ahead of its arrival."""
