@@ -85,15 +85,10 @@ class Watermark:
         if self.sources is None:
             return timed.withWatermark(TIME, self._delay)
         source, values = self.sources
-        listed = F.col(source).isin(*values)
-        others = timed.where(~F.coalesce(listed, F.lit(False)))
-        marked = (
-            timed.where(F.coalesce((F.col(source) == F.lit(value)) | tick, F.lit(False))).withWatermark(
-                TIME, self._delay
-            )
-            for value in values
-        )
-        return reduce(DataFrame.union, (*marked, others))  # the first says that it is a watermark's column
+        others = timed.where(~F.coalesce(F.col(source).isin(*values), F.lit(False)))
+        owned = [F.coalesce((F.col(source) == F.lit(value)) | tick, F.lit(False)) for value in values]
+        marked = [timed.where(own).withWatermark(TIME, self._delay) for own in owned]
+        return reduce(DataFrame.union, [*marked, others])  # a union takes the mark from its first branch
 
     def _ahead(self, time: Column) -> Column:
         """Whether an event is dated too far ahead of its arrival."""
