@@ -25,16 +25,21 @@ def read(topic, settings):
         return [record.event for record in consumer.records(idle="1 second")]
 
 
+@pytest.fixture(scope="module")
+def model(settings, spark):
+    """A model of the past, trained in a replay."""
+    apply(TOPICS, Broker(settings))
+    with Producer(settings) as producer:
+        producer.send_all(history, past_cases(2_000))
+    return train(spark, settings)
+
+
 @pytest.mark.timeout(300)
-def test_as_a_stream_it_tells_what_the_log_calls_for(settings, spark, tmp_path):
+def test_as_a_stream_it_tells_what_the_log_calls_for(settings, spark, tmp_path, model):
     place = replace(settings, data=tmp_path)
     traffic = Traffic(honest=2_000, scenarios=200)
-    apply(TOPICS, Broker(place))
     with Producer(place) as producer:
-        producer.send_all(history, past_cases(2_000))
         producer.send_all(profiles, traffic.profiles())
-        producer.flush()
-        model = train(spark, place)
         producer.send(models, model)
         acts = [traffic.next(START + timedelta(milliseconds=10 * number)) for number in range(15_000)]
         producer.send_all(transactions, acts)
@@ -55,12 +60,11 @@ def test_as_a_stream_it_tells_what_the_log_calls_for(settings, spark, tmp_path):
 
 
 @pytest.mark.timeout(400)
-def test_in_real_time_through_a_kill_exactly_the_alerts_come_that_have_to():
+def test_in_real_time_through_a_kill_exactly_the_alerts_come_that_have_to(model):
     """On a platform of its own, as the demo has it."""
+    plan = Plan(rate=200, seconds=8, after=3, settled=1)
     with running(services=("kafka",)) as settings:
-        report = run_fraud(
-            replace(settings, spark=quick.SPARK), Plan(rate=200, seconds=8, after=3), lambda what: None
-        )
+        report = run_fraud(replace(settings, spark=quick.SPARK), plan, lambda what: None, model)
     assert report.complete, (report.lost, report.wrong, report.miscounted)
     assert report.alerts > 50
     assert report.latencies

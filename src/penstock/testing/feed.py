@@ -2,7 +2,8 @@
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -53,8 +54,9 @@ class Feed:
 
     def send(self, **events: Sequence[Any]) -> list[Row]:
         """Send events as one batch, and return what came out."""
-        for name, rows in events.items():
-            self._sources[name].add(rows)
+        with self._between_batches():
+            for name, rows in events.items():
+                self._sources[name].add(rows)
         return self._run()
 
     def advance(self, to: datetime) -> list[Row]:
@@ -79,6 +81,16 @@ class Feed:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @contextmanager
+    def _between_batches(self) -> Iterator[None]:
+        """Let no batch begin meanwhile: it would have some of the events only."""
+        lock = self._query._jsq.streamingQuery().awaitProgressLock()
+        lock.lock()
+        try:
+            yield
+        finally:
+            lock.unlock()
 
     def _run(self) -> list[Row]:
         before = len(self.results)

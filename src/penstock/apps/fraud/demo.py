@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from penstock.apps.fraud.events import TOPICS, history, profiles, transactions
+from penstock.apps.fraud.events import TOPICS, Model, history, models, profiles, transactions
 from penstock.apps.fraud.listener import Listener
 from penstock.apps.fraud.report import Report, checked
 from penstock.apps.fraud.traffic import Traffic, past_cases
@@ -20,7 +20,6 @@ from penstock.testing import Driver
 MODULE = "penstock.apps.fraud.pipeline"
 CASES = 5_000
 SPACING = 20  # seconds between two payments of an honest card
-SETTLED = 15  # seconds without delay, after which it is measured: Java compiles what runs often
 PATIENCE = 240.0
 LINGER = "10 ms"  # with less, every few events are a request of their own for the broker and two flows
 # A process that lives minutes: compiling for years takes the two cores that it needs.
@@ -35,14 +34,20 @@ class Plan:
     rate: int = 1_000  # transactions a second
     seconds: int = 185  # each real-time flow has a checkpoint in it
     after: int = 10
+    settled: int = 15  # seconds without delay, after which it is measured: Java compiles what runs often
 
 
-def run_fraud(settings: Settings, plan: Plan, progress: Progress) -> Report:
-    """Run the application for a bounded time, and report what came of it."""
+def run_fraud(settings: Settings, plan: Plan, progress: Progress, model: Model | None = None) -> Report:
+    """Run the application for a bounded time, and report what came of it; trains a model if none is given."""
     apply(TOPICS, Broker(settings))
     traffic = Traffic(honest=SPACING * plan.rate, scenarios=8 * plan.rate)
-    progress(f"{CASES:,} labelled cases of the past; a replay trains the model")
-    _prepare(settings, traffic)
+    with Producer(settings) as producer:
+        producer.send_all(profiles, traffic.profiles())
+        if model is not None:
+            producer.send(models, model)
+    if model is None:
+        progress(f"{CASES:,} labelled cases of the past; a replay trains the model")
+        _train(settings)
     driver = Driver("fraud", MODULE, replace(settings, spark={**QUICK, **settings.spark}))
     report = Report(rate=plan.rate)
     with Listener(settings) as listener, Producer(settings, linger=LINGER) as producer:
@@ -55,10 +60,9 @@ def run_fraud(settings: Settings, plan: Plan, progress: Progress) -> Report:
     return report
 
 
-def _prepare(settings: Settings, traffic: Traffic) -> None:
+def _train(settings: Settings) -> None:
     with Producer(settings) as producer:
         producer.send_all(history, past_cases(CASES))
-        producer.send_all(profiles, traffic.profiles())
     environment = os.environ | settings.environment()
     command = [sys.executable, "-m", "penstock.apps.fraud.model"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -81,7 +85,7 @@ class _Run:
         self._send_until(lambda: self.listener.heard > 0, plan.rate // 10, "the first alert")
         report.started_seconds = time.monotonic() - began
         self._send_until(lambda: self.listener.up_to_date, plan.rate // 10, "alerts without delay")
-        self._send_until(lambda: self.listener.keeps_up(SETTLED), plan.rate, "steady alerts")
+        self._send_until(lambda: self.listener.keeps_up(plan.settled), plan.rate, "steady alerts")
         report.settled_seconds = time.monotonic() - began
         self.progress(f"{plan.rate:,} transactions a second for {plan.seconds} s, judged as they come")
         report.steady_since = time.time()

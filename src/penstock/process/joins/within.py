@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, DataType, NumericType, StringType
 
 from penstock.durations import duration
 from penstock.errors import FlowError
@@ -17,7 +18,7 @@ from penstock.process.windows.shape import MICROSECOND
 from penstock.process.windows.watermark import Watermark, as_watermark
 
 How = Literal["inner", "left", "right", "full"]
-_SIDES, _KEY = ("_left", "_right"), "_key"
+_SIDES, _KNOWN = ("_left", "_right"), "_known"
 
 
 def within(
@@ -69,46 +70,61 @@ class Within:
     def __call__(self, rows: DataFrame) -> DataFrame:
         left, right = (self._side(frame, side) for side, frame in enumerate((rows, self.other)))
         joined = left.join(right, self._near(), self.how)
-        keys = [F.coalesce(*(F.col(side + _KEY)[name] for side in _SIDES)).alias(name) for name in self.on]
+        keys = [F.coalesce(*(F.col(event)[name] for event in self.names)).alias(name) for name in self.on]
         return joined.select(*keys, *self.names, *self._place(rows))
 
     def _side(self, rows: DataFrame, side: int) -> DataFrame:
-        """One side: its key, the time that Spark makes the watermark of, and the event.
+        """One side: its key, the time that Spark makes the watermark of, the event, and if it can be joined.
 
-        The key is one value that is never null: where it may be null, Spark leaves out what has none before
-        it looks at the time, which would stop the watermark of a quiet stream.
+        The key is never null: where it may be null, Spark leaves out what has none before it looks at the
+        time, which would stop the watermark of a quiet stream.
         """
         refuse_missing(rows, (*self.on, self.times[side]), f"the {self.names[side]!r} side of a join")
         marked = self.watermark.marked(rows, F.col(self.times[side]))
-        key = F.struct(*(F.col(f"`{name}`").alias(name) for name in self.on)).alias(_SIDES[side] + _KEY)
+        keys = [
+            never_null(F.col(f"`{name}`"), rows.schema[name].dataType).alias(key)
+            for name, key in zip(self.on, self._keys(side), strict=True)
+        ]
         event = F.struct(*(f"`{name}`" for name in rows.columns)).alias(self.names[side])
-        sided = marked.select(key, F.col(TIME).alias(_SIDES[side] + TIME), event)
-        return sided if self._told(side) else sided.where(self._known(side))
+        time, known = F.col(TIME).alias(_SIDES[side] + TIME), self._known().alias(_SIDES[side] + _KNOWN)
+        sided = marked.select(*keys, time, event, known)
+        return sided if self._told(side) else sided.where(_SIDES[side] + _KNOWN)
+
+    def _keys(self, side: int) -> list[str]:
+        return [f"{_SIDES[side]}_key{place}" for place in range(len(self.on))]
 
     def _told(self, side: int) -> bool:
         """Whether events of a side are told although they found no other."""
         return self.how in ("full", ("left", "right")[side])
 
-    def _known(self, side: int) -> Column:
+    def _known(self) -> Column:
         """Whether an event can find another: its time and all of its key are known.
 
         One condition about both, and `greatest` instead of `|`, which Spark takes apart: it would ask for the
         key alone before the watermark, and no tick of a quiet stream has one.
         """
-        key, time = F.col(_SIDES[side] + _KEY), F.col(_SIDES[side] + TIME)
-        return ~F.greatest(time.isNull(), *(key[name].isNull() for name in self.on))
+        return ~F.greatest(F.col(TIME).isNull(), *(F.col(f"`{name}`").isNull() for name in self.on))
 
     def _near(self) -> Column:
         left, right = (F.col(side + TIME) for side in _SIDES)
         before, after = (F.expr(f"interval {each // MICROSECOND} microseconds") for each in self.reach)
-        same = F.col(_SIDES[0] + _KEY) == F.col(_SIDES[1] + _KEY)
+        near = (right >= left - before) & (right <= left + after)
+        for one, other in zip(self._keys(0), self._keys(1), strict=True):
+            near &= F.col(one) == F.col(other)
         for side in (0, 1):
             if self._told(side):
-                same &= self._known(side)
-        return same & (right >= left - before) & (right <= left + after)
+                near &= F.col(_SIDES[side] + _KNOWN)
+        return near
 
     def _place(self, rows: DataFrame) -> list[Column]:
         """Where the result came from: the place of the event that was joined, or of the one that is there."""
         if not all(PLACE in frame.columns for frame in (rows, self.other)):
             return []
         return [F.coalesce(*(F.col(name)[PLACE] for name in self.names)).alias(PLACE)]
+
+
+def never_null(key: Column, type: DataType) -> Column:
+    """The key where it is known, and something that Spark knows not to be null where it is not."""
+    if isinstance(type, BooleanType | NumericType | StringType):
+        return F.coalesce(key, F.lit(0).cast(type))
+    return F.struct(key)
