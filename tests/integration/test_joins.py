@@ -5,12 +5,15 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 
 import pytest
+from pyspark.sql import functions as F
 from tests.reference import joins as reference
 
 from penstock.errors import FlowError
 from penstock.events import Event
 from penstock.log import Broker, Consumer, Producer, Topic, apply
 from penstock.pipeline import Pipeline, Runner
+from penstock.pipeline.job import dead_letter_job
+from penstock.pipeline.state import compare_state, describe_state
 from penstock.process import joins
 from penstock.process.windows import Watermark
 from penstock.testing import Feed
@@ -68,9 +71,9 @@ def test_every_pair_and_what_has_none(spark, how):
 
     random = Random(1)
     with Feed(spark, joined, clicks=SCHEMA, impressions=SCHEMA) as feed:
-        for first in range(0, 240, 60):
+        for first in range(0, 240, 80):
             batch = {
-                name: [row for row in side if first <= row[2] < first + 60]
+                name: [row for row in side if first <= row[2] < first + 80]
                 for name, side in (("clicks", clicks), ("impressions", impressions))
             }
             for name in random.sample(sorted(batch), 2):  # either side first
@@ -82,7 +85,10 @@ def test_every_pair_and_what_has_none(spark, how):
 
 @pytest.mark.parametrize("how", ["inner", "left", "right", "full"])
 def test_what_can_find_no_other_is_told_at_once(spark, how):
-    """A part of the key, or the time, is not known: no match, although the other side has the same."""
+    """A part of the key, or the time, is not known: no match, although the other side has the same.
+
+    Nor does what is not known match the value that stands for it in the join.
+    """
 
     def joined(clicks, impressions):
         within = joins.within(
@@ -92,13 +98,20 @@ def test_what_can_find_no_other_is_told_at_once(spark, how):
         return clicks.transform(within)
 
     schema = "ad string, user string, at timestamp, n int"
-    rows = [("a", None, at(9), 1), ("a", "u", None, 2), (None, None, None, 3), ("b", "u", at(9), 4)]
+    rows = [("a", None, at(9), 1), ("a", "u", None, 2), (None, None, None, 3), ("a", "0", at(9), 4)]
     with Feed(spark, joined, clicks=schema, impressions=schema) as feed:
         feed.send(clicks=rows, impressions=rows)
         alone = [(number, None) for number in (1, 2, 3) if how in ("left", "full")]
         alone += [(None, number) for number in (1, 2, 3) if how in ("right", "full")]
         assert told(feed.results) == sorted([*alone, (4, 4)], key=str)
         assert kept(feed) == 2
+
+
+@pytest.mark.parametrize("key", ["0L", "1.50", "false", "date'1970-01-01'", "x'00'", "struct(1 as a)"])
+def test_a_key_may_have_any_type(spark, key):
+    rows = f"values ({key}, timestamp'2026-01-01', 1), (null, timestamp'2026-01-01', 2) as t(ad, at, n)"
+    sides = [spark.sql(f"select * from {rows}") for _ in range(2)]
+    assert told(sides[0].transform(operator(sides[1], "full")).collect()) == [(1, 1), (2, None), (None, 2)]
 
 
 def test_the_watermark_waits_for_the_source_that_is_furthest_back(spark):
@@ -172,6 +185,25 @@ def test_a_flow_of_two_topics_goes_on_where_it_was(settings, spark, tmp_path):
     with Consumer(seen, place) as consumer:
         found = [(r.event.click, r.event.impression) for r in consumer.records(idle="1 second")]
     assert sorted(found, key=str) == [("c10", "i5"), ("c30", None), ("c300", "i300"), ("c60", "i58")]
+
+
+def test_a_flow_that_uses_other_columns_does_not_go_on_with_the_state_of_these(spark):
+    """Spark keeps what is used, and does not look at names: it would take one for the other."""
+
+    def stream(*columns):
+        return spark.readStream.format("rate").load().selectExpr("timestamp as at", *columns)
+
+    def described(frame):
+        return describe_state(dead_letter_job(Pipeline("used"), "stream"), frame, ["clicks"])
+
+    sides = ("value as ad", "'a' as title", "'b' as page", "1 as n", "2 as m")
+    found = stream(*sides).transform(operator(stream(*sides), "left"))
+    counts = stream(*sides).groupBy("ad").agg(F.sum("n").alias("n"), F.sum("m").alias("m"))
+    for rows, one, other in ((found, "click.title", "click.page"), (counts, "n", "m")):
+        before, same, after = (described(rows.selectExpr("ad", column)) for column in (one, one, other))
+        assert all(each.kept for each in compare_state(before, same))
+        (lost,) = [each for each in compare_state(before, after) if not each.kept]
+        assert lost.subject == "columns of state"
 
 
 def test_what_can_not_be_joined_is_refused(spark):

@@ -27,10 +27,21 @@ class Node:
         """Whether one of its expressions is a Python function."""
         return any(_is_python(each) for each in _items(self.java.expressions()))
 
+    @property
+    def aggregates(self) -> list[str]:
+        """The aggregate functions in its expressions, as SQL."""
+        return [text for each in _items(self.java.expressions()) for text in _aggregates(each)]
+
 
 def logical_plan(frame: DataFrame) -> Node:
     """Return the analysed plan of a DataFrame."""
     return _node(frame._jdf.queryExecution().analyzed())
+
+
+def optimised_plan(frame: DataFrame) -> Node:
+    """Return the plan of a DataFrame without what it has no use for."""
+    optimizer = frame.sparkSession._jsparkSession.sessionState().optimizer()
+    return _node(optimizer.execute(frame._jdf.queryExecution().analyzed()))
 
 
 def _node(java: Any) -> Node:
@@ -41,6 +52,14 @@ def _node(java: Any) -> Node:
 def _is_python(expression: Any) -> bool:
     named = str(expression.nodeName()).startswith("Python")
     return named or any(_is_python(child) for child in _items(expression.children()))
+
+
+def _aggregates(expression: Any) -> Iterator[str]:
+    if str(expression.nodeName()) == "AggregateExpression":
+        yield str(expression.sql())
+    else:
+        for child in _items(expression.children()):
+            yield from _aggregates(child)
 
 
 def _items(sequence: Any) -> Iterator[Any]:

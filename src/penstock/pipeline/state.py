@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from penstock.errors import FlowError
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.job import Job
-from penstock.pipeline.logical import Node, logical_plan
+from penstock.pipeline.logical import Node, logical_plan, optimised_plan
 from penstock.process.keyed.about import About
 
 DESCRIPTION = "penstock.json"  # beside the checkpoint
@@ -38,11 +38,15 @@ class Finding:
 
 
 def describe_state(job: Job, frame: DataFrame, reads: Sequence[str]) -> dict[str, Any]:
-    """Say what a flow reads and what state it keeps, to be compared when it is started the next time."""
+    """Say what a flow reads and what state it keeps, to be compared when it is started the next time.
+
+    Of joins and aggregates Spark keeps only what is `used` after them, in columns that it does not name.
+    """
     return {
         "version": job.version,
         "reads": sorted(reads),
         "state": [_operator(node) for node in logical_plan(frame).walk() if _is_stateful(node)],
+        "used": [_used(node) for node in optimised_plan(frame).walk() if _is_stateful(node)],
     }
 
 
@@ -58,6 +62,9 @@ def compare_state(before: dict[str, Any], after: dict[str, Any]) -> Iterator[Fin
     for place in range(max(len(before["state"]), len(after["state"]))):
         old, new = (dict(enumerate(each["state"])).get(place) for each in (before, after))
         yield _step(place + 1, old, new)
+    for old, new in zip(before.get("used", ()), after.get("used", ()), strict=False):
+        if old != new:
+            yield Finding("columns of state", False, f"of what is used, {_difference(old, new)}")
 
 
 def refuse_changed_state(job: Job, frame: DataFrame, checkpoint: Checkpoint, reads: Sequence[str]) -> None:
@@ -90,6 +97,15 @@ def _operator(node: Node) -> dict[str, Any]:
     }
 
 
+def _used(node: Node) -> list[str]:
+    if node.name == "Aggregate":
+        return node.aggregates
+    if node.name == "Join":
+        columns = [column for side in node.children for column in _operator(side)["shape"]]
+        return [column.removeprefix("_extract_") for column in columns]  # so Spark names fields of events
+    return []
+
+
 def _type(spelled: Any) -> str:
     return spelled if isinstance(spelled, str) else json.dumps(spelled, sort_keys=True)
 
@@ -114,8 +130,7 @@ def _step(number: int, old: dict[str, Any] | None, new: dict[str, Any] | None) -
         return Finding(subject, False, "the step is new and would start empty in mid-stream")
     if _grown(old, new):
         return Finding(subject, True, "it has become wider, new columns begin with null")
-    gone, come = ({*a["shape"]} - {*b["shape"]} for a, b in ((old, new), (new, old)))
-    return Finding(subject, False, f"it had {_listed(gone)}, it would have {_listed(come)}")
+    return Finding(subject, False, _difference(old["shape"], new["shape"]))
 
 
 def _grown(old: dict[str, Any], new: dict[str, Any]) -> bool:
@@ -124,5 +139,11 @@ def _grown(old: dict[str, Any], new: dict[str, Any]) -> bool:
     return before is not None and after is not None and after.holds(before)
 
 
-def _listed(columns: set[str]) -> str:
-    return ", ".join(sorted(columns)) or "the same in another order"
+def _difference(old: list[str], new: list[str]) -> str:
+    gone, come = (sorted({*one} - {*other}) for one, other in ((old, new), (new, old)))
+    told = [
+        f"{word} {', '.join(columns)}"
+        for word, columns in (("it had", gone), ("it would have", come))
+        if columns
+    ]
+    return ", ".join(told) or "it has the same in another order"
