@@ -271,11 +271,12 @@ def test_the_brokers_limit_is_above_ours_and_never_lowered(settings, jobs, opene
 
 
 def test_more_workers_than_partitions_all_get_work(settings, jobs, opened):
-    seen = Counter()
+    seen, queues = Counter(), []
 
     def worker(name):
         with opened() as queue:
-            for lease in queue.take(idle="3 seconds"):
+            queues.append(queue)
+            for lease in queue.take(idle="6 seconds"):
                 time.sleep(0.05)
                 lease.acknowledge()
                 seen[name] += 1
@@ -283,7 +284,10 @@ def test_more_workers_than_partitions_all_get_work(settings, jobs, opened):
     workers = [Thread(target=worker, args=(name,)) for name in range(8)]
     for thread in workers:
         thread.start()
-    time.sleep(3)
+    deadline = time.monotonic() + 30
+    while len(queues) < 8 or not all(queue._client.joined for queue in queues):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
     put(settings, jobs, *range(400))
     for thread in workers:
         thread.join()

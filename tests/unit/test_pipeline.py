@@ -8,7 +8,8 @@ import pytest
 from penstock.errors import FlowError
 from penstock.events import Event
 from penstock.log import Topic
-from penstock.pipeline import Pipeline
+from penstock.pipeline import Pipeline, flow_run
+from penstock.pipeline.job import dead_letter_job
 from penstock.pipeline.state import compare_state
 from penstock.sinks import PostgresTable
 
@@ -93,3 +94,25 @@ def test_what_a_changed_flow_can_keep_is_told():
     assert not told["position in c"][0]
     assert told["state of step 1 (Aggregate)"] == (False, "it had n bigint, it would have n double")
     assert all(each.kept for each in compare_state(before, before))
+
+
+class NoBroker:
+    """An attempt that fails at once."""
+
+    batches, failure = 0, None
+
+    def __init__(self, *given):
+        pass
+
+    def run(self):
+        raise OSError("there is no broker")
+
+
+def test_trouble_is_logged_if_nobody_else_is_told(monkeypatch, caplog):
+    monkeypatch.setattr(flow_run, "Attempt", NoBroker)
+    run = flow_run.FlowRun(dead_letter_job(Pipeline("clock"), "stream"), None, None, lanes=1)
+    run.start()
+    assert not run.wait(0.5)
+    run.stop()
+    assert run.wait(5)
+    assert caplog.messages == ["dead-letters tries again in 1 s: there is no broker"]

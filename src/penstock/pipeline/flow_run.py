@@ -1,5 +1,6 @@
 """The life of a job in a runner: tried, watched, and tried again until it is done, stopped or beyond help."""
 
+import logging
 import re
 import threading
 from collections.abc import Callable
@@ -16,13 +17,15 @@ from penstock.sinks.tasks import raised
 
 Status = Literal["starting", "running", "waiting", "stopped", "done", "failed"]
 Say = Callable[[str, str], None]
+_log = logging.getLogger("penstock")
 _FATAL = (ConfigurationError, DataError, InternalError)
 _LONGEST_PAUSE = 30.0
 _PYTHON_ERROR = re.compile(r"[A-Za-z_.]*(Error|Exception): ")
 
 
-def silent(flow: str, what: str) -> None:
-    """Say nothing."""
+def warned(flow: str, what: str) -> None:
+    """Say it by Python's logging, which shows warnings unless it is told otherwise."""
+    _log.warning("%s %s", flow, what)
 
 
 @dataclass
@@ -35,7 +38,7 @@ class FlowRun:
     lanes: int
     once: bool = False
     from_ledger: bool = False
-    say: Say = silent
+    say: Say = warned
     status: Status = "starting"
     failure: BaseException | None = None
     restarts: int = 0

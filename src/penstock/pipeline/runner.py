@@ -18,7 +18,7 @@ from penstock.log import Broker, DeadLetters, Groups, apply
 from penstock.log.topic import DEAD_LETTERS
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.flow import Flow, Mode
-from penstock.pipeline.flow_run import FlowRun, Say, silent
+from penstock.pipeline.flow_run import FlowRun, Say, warned
 from penstock.pipeline.job import Job, dead_letter_job, flow_job
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Planner, named_topics
@@ -39,7 +39,8 @@ class Runner:
 
     `mode` runs all flows in a mode other than their own; `flows` names those that are to run. `once` works
     on what is there and ends. `from_ledger` lets flows whose checkpoint was lost go on where their sink
-    stands. Without `spark` a session is made, and ended with the runner.
+    stands. Without `spark` a session is made, and ended with the runner. `say` is told of batches and of
+    trouble; without it, trouble is a warning by Python's logging.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class Runner:
         once: bool = False,
         from_ledger: bool = False,
         spark: SparkSession | None = None,
-        say: Say = silent,
+        say: Say | None = None,
     ) -> None:
         self.pipeline = pipeline
         self._settings = settings
@@ -68,7 +69,9 @@ class Runner:
         jobs.append(dead_letter_job(pipeline, jobs[0].mode))
         planner = Planner(self.spark, settings, self._registry)
         self.runs = {
-            job.name: FlowRun(job, planner, self._checkpoint(job), self._lanes(), once, from_ledger, say)
+            job.name: FlowRun(
+                job, planner, self._checkpoint(job), self._lanes(), once, from_ledger, say or warned
+            )
             for job in jobs
         }
         self._listener = _Listener(self)
@@ -123,7 +126,7 @@ class Runner:
         self.progress.add(progress)
         run.progressed()
         self._positions.reached(run.job.group, progress.end)
-        if progress.rows:
+        if progress.rows and self._say is not None:
             self._say(name, f"batch {progress.batch}: {progress.rows:,} rows in {progress.seconds:.2f} s")
 
     def _hear_out(self) -> None:
