@@ -218,3 +218,5 @@ def test_what_can_not_be_joined_is_refused(spark):
         rows.transform(
             joins.within(rows, on="ad", time=("at", "when"), watermark="1 second", before="1 second")
         )
+    with pytest.raises(FlowError, match="a join of 'ad', string, with 'ad', int"):
+        rows.transform(operator(rows.withColumn("ad", F.col("n")), "inner"))

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from penstock.errors import FlowError
-from penstock.process.changes import refuse_missing
+from penstock.process.refusals import refuse_missing
 from penstock.process.source import PLACE
 from penstock.process.vectorised import Stepped, vectorised
 from penstock.process.windows.order import ORDER, US, order_of, required_time

@@ -10,7 +10,7 @@ from pyspark.sql.types import BooleanType, StructType
 
 from penstock.durations import duration
 from penstock.errors import FlowError
-from penstock.process.changes import refuse_missing, whole_row
+from penstock.process.changes import whole_row
 from penstock.process.held import held
 from penstock.process.joins.versions import (
     CORRECTED,
@@ -27,6 +27,7 @@ from penstock.process.joins.versions import (
 from penstock.process.keyed.buckets import Buckets
 from penstock.process.keyed.hashes import key_bucket, row_hash
 from penstock.process.keyed.runs import GONE, HASH
+from penstock.process.refusals import refuse_missing
 from penstock.process.source import PLACE
 from penstock.process.vectorised import empty_frame, through_buckets
 from penstock.process.windows.order import ORDER, TIME, order_of, required_time

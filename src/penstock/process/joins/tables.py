@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from penstock.errors import FlowError
-from penstock.process.changes import is_gone, refuse_missing, whole_row
+from penstock.process.changes import is_gone, whole_row
 from penstock.process.joins.view import (
     ID,
     KEY,
@@ -32,6 +32,7 @@ from penstock.process.keyed.buckets import Buckets
 from penstock.process.keyed.hashes import key_bucket, row_hash
 from penstock.process.keyed.runs import GONE, HASH
 from penstock.process.keyed.stateful import stateful
+from penstock.process.refusals import refuse_missing, refuse_unlike
 from penstock.process.source import DELETED, PLACE
 from penstock.process.vectorised import arrow_batches, arrow_schema, empty_frame, through_buckets
 
@@ -99,12 +100,8 @@ class TableJoin:
         )
 
     def _check(self, sides: list[DataFrame]) -> None:
-        kinds = [frame.schema[KEY].dataType.simpleString() for frame in sides]
-        if kinds[0] != kinds[1]:
-            raise FlowError(
-                f"a join of {self.on[0]!r}, {kinds[0]}, with {self.on[1]!r}, {kinds[1]}",
-                hint="cast one of them",
-            )
+        left, right = (frame.schema[KEY].dataType for frame in sides)
+        refuse_unlike(self.on[0], left, self.on[1], right)
         if sides[0].isStreaming != sides[1].isStreaming:
             raise FlowError("one side of a join of tables is a stream, and the other is not")
 

@@ -11,7 +11,7 @@ from pyspark.sql.types import BooleanType, DataType, NumericType, StringType
 
 from penstock.durations import duration
 from penstock.errors import FlowError
-from penstock.process.changes import refuse_missing
+from penstock.process.refusals import refuse_missing, refuse_unlike
 from penstock.process.source import PLACE
 from penstock.process.windows.order import TIME
 from penstock.process.windows.shape import MICROSECOND
@@ -69,6 +69,8 @@ class Within:
 
     def __call__(self, rows: DataFrame) -> DataFrame:
         left, right = (self._side(frame, side) for side, frame in enumerate((rows, self.other)))
+        for name in self.on:
+            refuse_unlike(name, rows.schema[name].dataType, name, self.other.schema[name].dataType)
         joined = left.join(right, self._near(), self.how)
         keys = [F.coalesce(*(F.col(event)[name] for event in self.names)).alias(name) for name in self.on]
         return joined.select(*keys, *self.names, *self._place(rows))
