@@ -204,6 +204,11 @@ def test_a_flow_that_uses_other_columns_does_not_go_on_with_the_state_of_these(s
         assert all(each.kept for each in compare_state(before, same))
         (lost,) = [each for each in compare_state(before, after) if not each.kept]
         assert lost.subject == "columns of state"
+    for changing in ("max(now())", "max(nullif(n + m, 3))", "max(filter(array(n), x -> x > 1))"):
+        before, after = (
+            described(stream(*sides).groupBy("ad").agg(F.expr(changing).alias("n"))) for _ in range(2)
+        )
+        assert all(each.kept for each in compare_state(before, after))
 
 
 def test_what_can_not_be_joined_is_refused(spark):

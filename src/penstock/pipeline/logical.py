@@ -29,7 +29,7 @@ class Node:
 
     @property
     def aggregates(self) -> list[str]:
-        """The aggregate functions in its expressions, as SQL."""
+        """The aggregate functions in its expressions, and the columns that they are of."""
         return [text for each in _items(self.java.expressions()) for text in _aggregates(each)]
 
 
@@ -56,7 +56,8 @@ def _is_python(expression: Any) -> bool:
 
 def _aggregates(expression: Any) -> Iterator[str]:
     if str(expression.nodeName()) == "AggregateExpression":
-        yield str(expression.sql())
+        columns = (str(each.name()) for each in _items(expression.references().toSeq()))
+        yield f"{expression.aggregateFunction().prettyName()}({', '.join(columns)})"
     else:
         for child in _items(expression.children()):
             yield from _aggregates(child)

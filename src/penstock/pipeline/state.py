@@ -1,6 +1,7 @@
 """What a changed flow can keep of its state, told before it starts."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,8 @@ _STATEFUL = (
     "Distinct",
     "GlobalLimit",
 )
+
+_OPTIMIZERS = re.compile(r"^_extract_|(?<=_common_expr)_\d+")  # what Spark adds to names, and counts on
 
 
 @dataclass(frozen=True)
@@ -99,11 +102,12 @@ def _operator(node: Node) -> dict[str, Any]:
 
 def _used(node: Node) -> list[str]:
     if node.name == "Aggregate":
-        return node.aggregates
-    if node.name == "Join":
+        columns = node.aggregates
+    elif node.name == "Join":
         columns = [column for side in node.children for column in _operator(side)["shape"]]
-        return [column.removeprefix("_extract_") for column in columns]  # so Spark names fields of events
-    return []
+    else:
+        columns = []
+    return [_OPTIMIZERS.sub("", column) for column in columns]
 
 
 def _type(spelled: Any) -> str:
