@@ -84,7 +84,7 @@ class Within:
         refuse_missing(rows, (*self.on, self.times[side]), f"the {self.names[side]!r} side of a join")
         marked = self.watermark.marked(rows, F.col(self.times[side]))
         keys = [
-            never_null(F.col(f"`{name}`"), rows.schema[name].dataType).alias(key)
+            _never_null(F.col(f"`{name}`"), rows.schema[name].dataType).alias(key)
             for name, key in zip(self.on, self._keys(side), strict=True)
         ]
         event = F.struct(*(f"`{name}`" for name in rows.columns)).alias(self.names[side])
@@ -125,7 +125,7 @@ class Within:
         return [F.coalesce(*(F.col(name)[PLACE] for name in self.names)).alias(PLACE)]
 
 
-def never_null(key: Column, type: DataType) -> Column:
+def _never_null(key: Column, type: DataType) -> Column:
     """The key where it is known, and something that Spark knows not to be null where it is not."""
     if isinstance(type, BooleanType | NumericType | StringType):
         return F.coalesce(key, F.lit(0).cast(type))
