@@ -65,6 +65,17 @@ def test_a_setting_kafka_does_not_know_is_refused(broker, unique):
         apply([Topic(unique, Ping, settings={"no.such.setting": "1"})], broker)
 
 
+def test_a_topic_that_is_made_again_has_another_id(broker, unique):
+    apply([Topic(unique, Ping)], broker)
+    (first,) = broker.topic_ids([unique, unique + ".none"]).items()
+    assert first[0] == unique
+    assert broker.topic_ids([unique]) == dict([first])
+    broker.delete(unique)
+    apply([Topic(unique, Ping)], broker)
+    assert broker.topic_ids([unique])[unique] != first[1]
+    assert broker.topic_ids([]) == {}
+
+
 def test_delete(broker, unique):
     apply([Topic(unique, Ping)], broker)
     broker.delete(unique)

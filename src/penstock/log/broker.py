@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -75,6 +75,14 @@ class Broker:
                 f"topic {name!r} does not exist", hint="run `penstock topics list` or `topics apply`"
             )
         return found[name]
+
+    def topic_ids(self, names: Iterable[str]) -> dict[str, str]:
+        """Return the ids of the topics that exist; one that was deleted and made again has another id."""
+        wanted = sorted(set(names))
+        with asking("read the ids of topics", self._ear):
+            answers = self.admin.describe_topics(TopicCollection(wanted)) if wanted else {}
+            found = {name: self._if_exists(future) for name, future in answers.items()}
+        return {name: str(each.topic_id) for name, each in found.items() if each is not None}
 
     def offsets(self, name: str) -> dict[int, tuple[int, int]]:
         """Return the first and the next offset of each partition of a topic."""
@@ -192,6 +200,14 @@ class Broker:
         with asking(f"read the settings of {kind.name.lower()} {name!r}", self._ear):
             answer = self._wait(self.admin.describe_configs([resource])[resource])
         return {entry.name: entry.value for entry in answer.values()}
+
+    def _if_exists(self, future: "Future[Any]") -> Any:
+        try:
+            return self._wait(future)
+        except KafkaException as error:
+            if _code(error) != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise
+            return None
 
     @staticmethod
     def _wait(future: "Future[Any]") -> Any:
