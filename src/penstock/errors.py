@@ -7,6 +7,7 @@ PenstockError
 │   ├── DeliveryError          events were handed over but not acknowledged
 │   ├── LeaseError             a queue's event was decided on after its lease was over
 │   ├── SinkError              a sink did not take a batch
+│   ├── EngineError            Spark's Java process has ended: start the run again
 │   └── BufferFullError        the producer's buffer is full and the policy says raise
 ├── ConfigurationError         fix the settings, the machine or the declaration
 │   ├── SettingsError          penstock.toml or a PENSTOCK_* variable
@@ -19,6 +20,7 @@ PenstockError
 │   ├── GroupError             a group that can't be changed as asked
 │   ├── FlowError              a flow that can't be as described, or not in its mode
 │   ├── TargetError            a table that can't take a flow's results
+│   ├── DataLossError          events were deleted before a flow read them
 │   ├── LedgerError            a sink's ledger that doesn't fit the flow's checkpoint
 │   └── FencedError            another writer has taken over the sink
 ├── DataError                  fix the data
@@ -75,6 +77,11 @@ class LeaseError(TryAgainError):
 
 class SinkError(TryAgainError):
     id = "try-again.sink"
+
+
+class EngineError(TryAgainError):
+    id = "try-again.engine"
+    exit_code = 69
 
 
 class BufferFullError(TryAgainError):
@@ -142,6 +149,11 @@ class FlowError(ConfigurationError):
 
 class TargetError(ConfigurationError):
     id = "configuration.target"
+
+
+class DataLossError(ConfigurationError):
+    id = "configuration.data-loss"
+    exit_code = 66
 
 
 class LedgerError(ConfigurationError):

@@ -15,6 +15,7 @@ from penstock.log import Topic
 from penstock.log.ledger import Entry
 from penstock.pipeline import Pipeline
 from penstock.pipeline.checkpoint import Checkpoint
+from penstock.pipeline.malformed import Judge
 from penstock.settings import Settings
 from penstock.sinks.kafka import KafkaSink, LaneWork
 from penstock.sinks.lane import Lane
@@ -107,7 +108,7 @@ class RandomSpread(KafkaSink):
 class Later(KafkaSink):
     """The batch is taken in some time after it was said to be."""
 
-    def write(self, rows, batch):
+    def write(self, rows, batch, before_commit):
         def late():
             time.sleep(600)
             KafkaSink.write(self, rows, batch)
@@ -147,10 +148,9 @@ def uncommitted(spark, settings, topics, *, options=None, **more):
     return reader.option("includeHeaders", "true").load()
 
 
-def forgetful(self, topics, *, streaming, end=None):
-    """Nobody looks after what can't be decoded."""
-    found = read_dead(self, topics, streaming=streaming, end=end)
-    return found.where("false") if streaming else found
+def forgetful(self, *given):
+    """Nobody looks after malformed records."""
+    return 0
 
 
 def half(self, flow, label, results):
@@ -170,11 +170,11 @@ def plant():
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     job.KafkaSink, job.PostgresSink = kafka_sink, LedgerFirst
     plan.kafka_rows = uncommitted
-    plan.Planner.dead_letters, plan.Planner.messages = forgetful, half
+    Judge.judge, plan.Planner.messages = forgetful, half
     Checkpoint.refuse_misfit = careless
 
 
-read_rows, read_dead, make_messages = plan.kafka_rows, plan.Planner.dead_letters, plan.Planner.messages
+read_rows, make_messages = plan.kafka_rows, plan.Planner.messages
 refuse_misfit = Checkpoint.refuse_misfit
 
 

@@ -10,8 +10,6 @@ from pyspark.sql import functions as F
 from tests.reference import keyed as reference
 
 from penstock.errors import FlowError
-from penstock.pipeline import Pipeline
-from penstock.pipeline.job import dead_letter_job
 from penstock.pipeline.state import compare_state, describe_state
 from penstock.process import keyed
 from penstock.testing import Feed
@@ -196,7 +194,7 @@ def test_state_of_another_reach_is_not_gone_on_with(spark, changed, kept):
     def described(**options):
         rows = spark.readStream.format("rate").load().selectExpr("value as card", "timestamp as at")
         recent = keyed.recent(by="card", time="at", **{"within": "1 minute", "at_most": 4, **options})
-        return describe_state(dead_letter_job(Pipeline("reach"), "stream"), rows.transform(recent), ["cards"])
+        return describe_state("1", rows.transform(recent), ["cards"])
 
     found = list(compare_state(described(), described(**changed)))
     assert all(each.kept for each in found) == kept

@@ -87,9 +87,9 @@ class TestKafkaSink(SinkContract):
         """It would keep readers of committed events waiting until its time is up."""
         sink = anew()
         dead = Lane(settings, unique, 0, 60_000)
-        dead._producer.begin_transaction()
-        dead._producer.produce(self.topic, b"99", b"k")
-        dead._producer.flush(10)
+        dead._writer.client.begin_transaction()
+        dead._writer.client.produce(self.topic, b"99", b"k")
+        dead._writer.client.flush(10)
         put(anew(), batch(0, 0, 10))
         assert self.holds(sink, range(10))
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,7 +10,7 @@ from penstock.errors import FlowError
 from penstock.events import Event
 from penstock.log import Topic
 from penstock.pipeline import Pipeline, flow_run
-from penstock.pipeline.job import dead_letter_job
+from penstock.pipeline.job import flow_job
 from penstock.pipeline.state import compare_state
 from penstock.sinks import PostgresTable
 
@@ -101,8 +102,8 @@ class NoBroker:
 
     batches, failure = 0, None
 
-    def __init__(self, *given):
-        pass
+    def __init__(self, *given, **more):
+        self.begun = more["begun"]
 
     def run(self):
         raise OSError("there is no broker")
@@ -110,9 +111,11 @@ class NoBroker:
 
 def test_trouble_is_logged_if_nobody_else_is_told(monkeypatch, caplog):
     monkeypatch.setattr(flow_run, "Attempt", NoBroker)
-    run = flow_run.FlowRun(dead_letter_job(Pipeline("clock"), "stream"), None, None, lanes=1)
+    run = flow_run.FlowRun(
+        flow_job(Pipeline("clock"), describe()), None, None, SimpleNamespace(path=""), lanes=1
+    )
     run.start()
     assert not run.wait(0.5)
     run.stop()
     assert run.wait(5)
-    assert caplog.messages == ["dead-letters tries again in 1 s: there is no broker"]
+    assert caplog.messages == ["copy tries again in 1 s: there is no broker"]

@@ -40,6 +40,10 @@ def run(
     from_ledger: Annotated[
         bool, typer.Option("--from-ledger", help="Flows that lost their checkpoint go on where the sink is.")
     ] = False,
+    begin_anew: Annotated[
+        bool,
+        typer.Option("--begin-anew", help="Forget checkpoints, state and ledgers; results stay."),
+    ] = False,
     conf: Annotated[
         list[str] | None, typer.Option("--conf", help="A setting of Spark's: spark.name=value.")
     ] = None,
@@ -63,6 +67,7 @@ def run(
             flows=flow,
             once=once,
             from_ledger=from_ledger,
+            begin_anew=begin_anew,
             say=_say,
         )
         if spark_log != "OFF":

@@ -104,6 +104,11 @@ class Broker:
         with asking(f"read the end of {name!r}", self._ear):
             return self._list_offsets(partitions, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)
 
+    def committed_ranges(self, name: str) -> dict[int, tuple[int, int]]:
+        """Return the range of each partition that readers of committed events can read."""
+        first = self.offsets(name)
+        return {number: (first[number][0], end) for number, end in self.committed_end(name).items()}
+
     def _list_offsets(
         self,
         partitions: list[TopicPartition],

@@ -18,12 +18,16 @@ Offsets = Mapping[str, Mapping[int, int]]  # topic, partition, the offset that c
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch of a flow: its checkpoint, its number there, and where in the log it starts and ends."""
+    """A batch of a flow: its checkpoint, its number there, and where in the log it starts and ends.
+
+    Offsets mean something in the topic that they are of: one that was made again has another id.
+    """
 
     checkpoint: str
     number: int
     start: Offsets = field(default_factory=dict)
     end: Offsets = field(default_factory=dict)
+    topics: Mapping[str, str] = field(default_factory=dict, compare=False)  # the ids of those that it is of
 
     def follows(self, last: "Batch") -> bool:
         """Say whether this batch begins where another ended; a partition that is new may be added."""
@@ -53,6 +57,11 @@ class Entry:
     @classmethod
     def from_json(cls, text: bytes | str) -> Self:
         return msgspec.json.decode(text, type=cls)
+
+    @classmethod
+    def from_record(cls, value: bytes | None) -> Self:
+        """Read a record of the ledger; none has been written yet where there is none."""
+        return cls() if value is None else cls.from_json(value)
 
     def owes(self, batch: Batch) -> bool:
         """Say whether a batch is still to be written; refuse one that does not follow what was written."""

@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,14 +12,18 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.durations import duration
-from penstock.errors import FlowError, LedgerError
+from penstock.errors import FlowError
 from penstock.log import Broker
 from penstock.log.ledger import Batch, Offsets
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.clock import Clock
 from penstock.pipeline.job import Job
 from penstock.pipeline.limits import refuse_limits
+from penstock.pipeline.malformed import Judge, counts, observed_in
 from penstock.pipeline.plan import WHOLE, Planner, Span
+from penstock.pipeline.read_topics import ReadTopics
+from penstock.pipeline.recovery import Recovery
+from penstock.pipeline.settled import SettledBatches
 from penstock.pipeline.state import refuse_changed_state
 from penstock.points import reach
 from penstock.process.java_client import java_settings
@@ -29,8 +34,9 @@ _TICK = 0.1
 _LOADED = "loaded.json"  # beside the checkpoint, once what the tables held has been read
 _MUCH, _CATCHING_UP = 5_000, 3  # more events are worked on in batches before real time, a few times
 _STOP_PATIENCE = 60.0
-_REALTIME_STOP = 2.0
+_REALTIME_STOP = 5.0
 _REALTIME_LINGER = "3"  # ms; with none, each result is a request, and half of the machine is busy with those
+_LOOK_AT_TOPICS = 5.0  # seconds; flows with a sink of ours look at them in every batch
 
 
 class StoppedError(Exception):
@@ -43,22 +49,31 @@ class Attempt:
 
     job: Job
     planner: Planner
+    judge: Judge
     checkpoint: Checkpoint
     stopping: threading.Event
     lanes: int
     once: bool = False
     from_ledger: bool = False
+    begun: Callable[[], None] = lambda: None  # called when the flow is at work, the first time at least
     batches: int = 0  # counted up by the runner's listener
     failure: BaseException | None = None
     _sink: Sink | None = field(default=None, init=False)
     _passed: int = field(default=0, init=False)
+    _looked: float = field(default=0.0, init=False)
+    _batch_began: float = field(default_factory=time.monotonic, init=False)
     _clock: Clock = field(init=False)
+    _topics: ReadTopics = field(init=False)
+    _settled: SettledBatches = field(init=False)
 
     def __post_init__(self) -> None:
         self._clock = Clock(self.planner.spark, self.planner.settings, self.job)
+        self._topics = ReadTopics(self.job, self.planner.settings, self.checkpoint)
+        self._settled = SettledBatches(self.job, self.planner, self.judge, self.checkpoint)
 
     def run(self) -> None:
         """Run until the end; raises what made it fail."""
+        self._topics.open()
         if self.job.mode == "replay":
             self._replay()
             return
@@ -71,6 +86,14 @@ class Attempt:
                 self._run(WHOLE, until_end=True)
         if not self.stopping.is_set():
             self._run(WHOLE, until_end=self.once)
+
+    def forget(self) -> None:
+        """Forget what was read and written: the flow begins anew; its results stay."""
+        self.checkpoint.delete()
+        if not self.job.native:
+            sink = self.job.sink(self.planner.settings, self._planned(WHOLE), self.lanes)
+            sink.open(anew=True)
+            sink.close()
 
     def _run(self, span: Span, *, until_end: bool) -> None:
         """Run a query over a span, to the end that its topics have when it starts, or until it is stopped."""
@@ -87,6 +110,7 @@ class Attempt:
         )
 
     def _start_native(self, span: Span, until_end: bool) -> StreamingQuery:
+        self._settled.settle_or_roll_back()
         frame = self._planned(span)
         options = {f"kafka.{name}": value for name, value in java_settings(self.planner.settings).items()}
         if self.job.mode == "realtime":
@@ -96,12 +120,19 @@ class Attempt:
     def _start_with_sink(self, span: Span, until_end: bool) -> StreamingQuery:
         frame = self._planned(span)
         sink = self._sink = self.job.sink(self.planner.settings, frame, self.lanes)
+        recovery = Recovery(self.job, self.planner, self.checkpoint, self._topics)
+        lost = self.from_ledger and recovery.is_needed(sink.entries())
+        if lost:
+            recovery.refuse_state(frame)
+        else:
+            self.checkpoint.refuse_misfit(sink.entries())  # before anybody is shut out
         entries = sink.open()
-        if self.from_ledger and self.checkpoint.id is None:
-            start = _common_end([entry.batch for entry in entries if entry.batch])
+        if lost:
+            start = recovery.settle(sink, entries, self._before_commit)
             frame = self._planned(replace(span, start=start))
         else:
             self.checkpoint.refuse_misfit(entries)
+        self._settled.settle_past()
         return self._started(frame.writeStream.foreachBatch(self._take), until_end)
 
     def _planned(self, span: Span) -> DataFrame:
@@ -133,20 +164,38 @@ class Attempt:
                 raise StoppedError
             reach("flow.planned", self.job.label)
             assert self._sink is not None  # noqa: S101
-            if not self._sink.write(frame, self.checkpoint.batch(number)):
+            batch = replace(self.checkpoint.batch(number), topics=self._topics.ids)
+            if not self._sink.write(frame, batch, lambda _: self._before_commit(batch, self._observed())):
                 _read(frame)
             reach("flow.written", self.job.label)
         except BaseException as error:
             self.failure = error
             raise
 
+    def _before_commit(self, batch: Batch, observed: Any) -> None:
+        """All rows of a batch were computed and none is committed: what must be true before, is made so."""
+        self._topics.refuse_made_again()
+        first = self.checkpoint.first_offsets()
+        self.judge.settle(self.job, batch, first or batch.start, counts(self.job, observed))
+        reach("flow.settled", self.job.label)
+
+    def _observed(self) -> Any:
+        """What Spark has observed in the batch that is being worked on."""
+        running = self.planner.spark._jsparkSession.streams().active()
+        query = next(each for each in running if each.name() == self.job.label)
+        return query.streamingQuery().lastExecution().observedMetrics()
+
     def _watch(self, query: StreamingQuery, until_end: bool) -> None:
         try:
             while not query.awaitTermination(_TICK):  # type: ignore[arg-type]
                 self._reach_commits()
+                if self.batches or self.job.native or not query.status["isTriggerActive"]:
+                    self.begun()
                 if self.stopping.is_set():
                     self._stop(query)
-                elif not until_end:
+                elif self.job.native:
+                    self._look_after_native()
+                if not until_end:
                     self._clock.look(query)
         except Exception:
             if not isinstance(self.failure, StoppedError):
@@ -156,27 +205,42 @@ class Attempt:
             self._clock.close()
             if self._sink is not None:
                 self._sink.close()
+        if self.job.native:
+            self._settled.settle_committed()
+
+    def _look_after_native(self) -> None:
+        """Spark commits by itself what it writes by itself: what should be before, is right behind."""
+        if time.monotonic() - self._looked > _LOOK_AT_TOPICS:
+            self._looked = time.monotonic()
+            self._topics.refuse_made_again()
+            self._settled.settle_committed()
 
     def _reach_commits(self) -> None:
         """Pass the point behind each batch here, not in the listener, where one flow would hold up all."""
         while self._passed < self.batches:
             self._passed += 1
+            self._batch_began = time.monotonic()
             reach("flow.committed", self.job.label)
 
     def _stop(self, query: StreamingQuery) -> None:
         """Wait for the end of the batch: one that is broken off would be worked on twice.
 
-        In real time there is always a batch, and of one without rows Spark does not say that it has ended.
+        In real time there is always a batch. If its end is not near, it is broken off: its results are out,
+        and are emitted once more after the next start, which readers tell by their ids.
         """
         done, realtime = self.batches, self.job.mode == "realtime"
-        patience = duration(self.job.pause).total_seconds() + _REALTIME_STOP if realtime else _STOP_PATIENCE
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + (_REALTIME_STOP if realtime else _STOP_PATIENCE)
         while query.isActive and time.monotonic() < deadline:
             resting = not query.status["isTriggerActive"]
-            if resting or (realtime and self.batches > done):
+            if resting or (realtime and (self.batches > done or self._far_from_its_end())):
                 break
             time.sleep(_TICK)
         query.stop()
+
+    def _far_from_its_end(self) -> bool:
+        """Whether a real-time batch goes on for longer than somebody wants to wait."""
+        ends = self._batch_began + duration(self.job.pause).total_seconds()
+        return ends - time.monotonic() > _REALTIME_STOP
 
     def _replay(self) -> None:
         """One batch over the whole log; its end is written down first, so that a crash can't move it."""
@@ -184,7 +248,8 @@ class Attempt:
         frame = self._planned(Span(end=end))
         sink = self._sink = self.job.sink(self.planner.settings, frame, self.lanes)
         sink.open()
-        sink.write(frame, Batch("replay", 0, {}, end))
+        batch = Batch("replay", 0, {}, end, self._topics.ids)
+        sink.write(frame, batch, lambda run: self._before_commit(batch, observed_in(run)))
         sink.close()
 
     def _replay_end(self) -> Offsets:
@@ -203,14 +268,3 @@ class Attempt:
 def _read(frame: DataFrame) -> None:
     """Compute a batch whose results are out already: the state behind them was not saved."""
     frame.write.format("noop").mode("append").save()
-
-
-def _common_end(written: list[Batch]) -> Offsets | None:
-    """Where all lanes of a sink stand, if they stand at one place."""
-    ends = [batch.end for batch in written]
-    if any(end != ends[0] for end in ends):
-        raise LedgerError(
-            "the sink's lanes stand at different places: its last batch was written in part",
-            hint="only the lost checkpoint can say what is missing: bring it back, or write a new target",
-        )
-    return ends[0] if ends else None

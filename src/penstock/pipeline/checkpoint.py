@@ -52,6 +52,22 @@ class Checkpoint:
         number = self.last_committed()
         return {} if number is None else self._offsets(number) or {}
 
+    def end_of(self, number: int) -> Offsets:
+        """Where the batch of a number ends; before the first one, where reading began."""
+        return self._offsets(number) or {} if number >= 0 else self.first_offsets()
+
+    def roll_back(self, number: int) -> None:
+        """Forget the batches behind a number: they are planned and worked on again."""
+        for folder in ("commits", "offsets"):  # a commit without its plan would be taken for damage
+            for each in self._numbers(folder):
+                if each > number:
+                    self._delete(f"{folder}/{each}")
+                    self._delete(f"{folder}/.{each}.crc")
+
+    def delete(self) -> None:
+        """Delete the whole of it."""
+        self._files.delete(self._make_path(self.path), True)
+
     def watermark(self) -> datetime:
         """The watermark that the last finished batch met; 1970 if there was none."""
         text = self.read(f"offsets/{self.last_committed()}")
@@ -71,6 +87,8 @@ class Checkpoint:
             self._refuse(batch)
 
     def _refuse(self, batch: Batch) -> None:
+        if batch.checkpoint != self.id and self._goes_on_behind(batch):
+            return
         if batch.checkpoint != self.id:
             seen = f"is of {self.id[:8]}" if self.id else "is empty"
             raise LedgerError(
@@ -82,8 +100,18 @@ class Checkpoint:
         if (self.last_planned() or 0) < batch.number or planned not in (None, batch.end):
             raise LedgerError(
                 f"the sink has written {batch}, which the checkpoint {self.path} does not have",
-                hint="an older checkpoint was restored: bring the newest one back",
+                hint="an older checkpoint was restored, or its newest files were deleted: bring them back, "
+                "or let a flow without state go on from the ledger with `penstock run --from-ledger`",
             )
+
+    def _goes_on_behind(self, batch: Batch) -> bool:
+        """Whether it began to read where another checkpoint's last batch ended, and has not written yet."""
+        first = self.first_offsets()
+        return bool(first) and all(
+            first.get(topic, {}).get(partition) == offset
+            for topic, partitions in batch.end.items()
+            for partition, offset in partitions.items()
+        )
 
     def read(self, name: str) -> str | None:
         """Return the text of a file, or None if there is none."""
@@ -109,12 +137,15 @@ class Checkpoint:
         self._files.delete(final, False)
         self._files.rename(draft, final)
 
+    def _delete(self, name: str) -> None:
+        self._files.delete(self._make_path(f"{self.path}/{name}"), False)
+
     def _start(self, number: int) -> Offsets:
         before = self._offsets(number - 1) if number else None
-        return before if before is not None else self._first_offsets()
+        return before if before is not None else self.first_offsets()
 
-    def _first_offsets(self) -> Offsets:
-        """Where Spark began to read, source by source."""
+    def first_offsets(self) -> Offsets:
+        """Where Spark began to read, source by source; nothing if it has not begun."""
         found: dict[str, dict[int, int]] = {}
         for source in self._numbers("sources"):
             text = self.read(f"sources/{source}/0")

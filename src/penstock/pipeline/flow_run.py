@@ -1,31 +1,47 @@
 """The life of a job in a runner: tried, watched, and tried again until it is done, stopped or beyond help."""
 
 import logging
-import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from penstock.errors import ConfigurationError, DataError, InternalError, PenstockError, TopicError
+from penstock.errors import (
+    ConfigurationError,
+    DataError,
+    DataLossError,
+    EngineError,
+    InternalError,
+    PenstockError,
+    TopicError,
+)
 from penstock.pipeline.attempt import Attempt
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.job import Job
+from penstock.pipeline.malformed import Judge
 from penstock.pipeline.plan import Planner
+from penstock.pipeline.trouble import explained, one_line
 from penstock.process.source import unknown_schema
 from penstock.sinks.tasks import raised
 
 Status = Literal["starting", "running", "waiting", "stopped", "done", "failed"]
 Say = Callable[[str, str], None]
 _log = logging.getLogger("penstock")
-_FATAL = (ConfigurationError, DataError, InternalError)
+_FATAL = (ConfigurationError, DataError, InternalError, EngineError)
+_PERHAPS_FATAL = (TopicError, DataLossError)  # a broker that has just come back may lack topics and events
+_TRIES = 4  # in a row without a batch, before trouble that may pass is taken for lasting
 _LONGEST_PAUSE = 30.0
-_PYTHON_ERROR = re.compile(r"[A-Za-z_.]*(Error|Exception): ")
 
 
 def warned(flow: str, what: str) -> None:
     """Say it by Python's logging, which shows warnings unless it is told otherwise."""
     _log.warning("%s %s", flow, what)
+
+
+def once_only(act: Callable[[], None]) -> Callable[[], None]:
+    """Return a function that acts when it is first called."""
+    left = [act]
+    return lambda: left.pop()() if left else None
 
 
 @dataclass
@@ -34,11 +50,14 @@ class FlowRun:
 
     job: Job
     planner: Planner
+    judge: Judge
     checkpoint: Checkpoint
     lanes: int
     once: bool = False
     from_ledger: bool = False
+    anew: bool = False
     say: Say = warned
+    gate: threading.Semaphore = field(default_factory=threading.Semaphore)  # so many start at a time
     status: Status = "starting"
     failure: BaseException | None = None
     restarts: int = 0
@@ -69,51 +88,78 @@ class FlowRun:
             self.status = "running"
 
     def _live(self) -> None:
-        pause = 0.0
+        pause, tries = 0.0, 0
         while not self._stopping.is_set():
             try:
                 self._try()
             except Exception as error:
-                if not self._goes_on_after(error):
+                tries = 1 if self._got_on else tries + 1
+                if self._learned(error):
+                    continue
+                if not self._goes_on_after(error, tries):
                     return
-                pause = self._next_pause(pause)
-                if self.failure is not None:
-                    self.say(self.job.name, f"tries again in {pause:.0f} s: {_said(self.failure)}")
+                pause = 1.0 if self._got_on else min(max(1.0, 2 * pause), _LONGEST_PAUSE)
+                self.say(self.job.name, f"tries again in {pause:.0f} s: {one_line(self._trouble(error))}")
                 self._rest(pause)
             else:
                 self.status = "stopped" if self._stopping.is_set() else "done"
                 return
         self.status = "stopped"
 
-    def _next_pause(self, last: float) -> float:
-        got_on = self._attempt is not None and self._attempt.batches > 0
-        return 1.0 if got_on else min(max(1.0, 2 * last), _LONGEST_PAUSE)
+    @property
+    def _got_on(self) -> bool:
+        return self._attempt is not None and self._attempt.batches > 0
 
     def _try(self) -> None:
         self.status = "starting"
+        self.gate.acquire()
         self._attempt = Attempt(
-            self.job, self.planner, self.checkpoint, self._stopping, self.lanes, self.once, self.from_ledger
+            self.job,
+            self.planner,
+            self.judge,
+            self.checkpoint,
+            self._stopping,
+            self.lanes,
+            self.once,
+            self.from_ledger,
+            begun=once_only(self.gate.release),
         )
-        self._attempt.run()
+        try:
+            if self.anew:
+                self._attempt.forget()
+                self.anew = False
+            self._attempt.run()
+        finally:
+            self._attempt.begun()
 
-    def _goes_on_after(self, error: Exception) -> bool:
-        """Learn from a failure; False if trying again is no use.
+    def _learned(self, error: Exception) -> bool:
+        """Learn the schema that a batch lacked; if that fails, it is trouble like any other."""
+        unknown = unknown_schema(str(error)) or unknown_schema(str(self._cause(error)))
+        if unknown is None:
+            return False
+        name, id = unknown
+        try:
+            topics = (*self.job.topics, *self.job.looks_up.values())
+            self.planner.learn(next(each for each in topics if each.name == name), id)
+        except Exception as trouble:
+            self.say(self.job.name, f"schema {id} of {name} can't be learned: {one_line(trouble)}")
+            return False
+        self.say(self.job.name, f"schema {id} of {name} is new: planned again")
+        return True
 
-        A topic that was there at the start and is not now may be a broker that has just come back.
-        """
-        cause = self._cause(error)
-        unknown = unknown_schema(str(error)) or unknown_schema(str(cause))
-        if unknown is not None:
-            self.failure = None
-            self._learn(*unknown)
-            return True
-        if isinstance(cause, _FATAL) and not isinstance(cause, TopicError):
-            self.failure, self.status = cause, "failed"
+    def _goes_on_after(self, error: Exception, tries: int) -> bool:
+        """Say whether to try again; what lasts ends the flow, and so does what passes if it is to end."""
+        self.failure = cause = self._trouble(error)
+        lasting = isinstance(cause, _FATAL) and (not isinstance(cause, _PERHAPS_FATAL) or tries >= _TRIES)
+        if lasting or (self.once and tries >= _TRIES):
+            self.status = "failed"
             self.say(self.job.name, f"failed: {cause}")
             return False
-        self.failure = cause
         self.restarts += 1
         return True
+
+    def _trouble(self, error: Exception) -> BaseException:
+        return explained(self._cause(error), self.job, self.checkpoint.path)
 
     def _cause(self, error: Exception) -> BaseException:
         """What really happened: an error of ours on the driver or in a task, or else what Spark says."""
@@ -122,18 +168,6 @@ class FlowRun:
             return error
         return kept if isinstance(kept, PenstockError) else raised(str(error)) or kept or error
 
-    def _learn(self, topic: str, id: int) -> None:
-        found = next(each for each in self.job.topics if each.name == topic)
-        self.planner.learn(found, id)
-        self.say(self.job.name, f"schema {id} of {topic} is new: planned again")
-
     def _rest(self, pause: float) -> None:
         self.status = "waiting"
         self._stopping.wait(pause)
-
-
-def _said(error: BaseException) -> str:
-    """What an error says in a line; of one that a Python worker raised, the last line of its trace."""
-    told = [line for line in str(error).splitlines() if line.strip()]
-    raised = [line for line in told if _PYTHON_ERROR.match(line)]
-    return (raised[-1:] or told[:1] or [repr(error)])[0].strip()

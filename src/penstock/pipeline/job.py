@@ -1,25 +1,21 @@
-"""A job: what is run as one query. A flow is one, and so is the watch for what can't be decoded."""
+"""A job: a flow as it is run, under a label that is unique and stays."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
-from penstock.durations import duration
 from penstock.log import Table, Topic
 from penstock.pipeline.flow import Flow, Guarantee, Mode, Output
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Planner, Span
-from penstock.process.target import made_by, with_id
+from penstock.process.target import with_id
 from penstock.settings import Settings
 from penstock.sinks.kafka import KafkaSink
 from penstock.sinks.postgres import PostgresSink, PostgresTable
 from penstock.sinks.sink import Sink
 
-DEAD_LETTERS = "dead-letters"
-_OFTEN, _SELDOM = 5.0, 30.0  # seconds between two looks for what can't be decoded
 Rows = Callable[[Planner, Span], DataFrame]
 MakeSink = Callable[[Settings, DataFrame, int], Sink]
 
@@ -34,14 +30,22 @@ class Job:
     promise: Guarantee
     pause: str
     output: Output
-    topics: tuple[Topic[Any], ...]
+    reads: Mapping[str, Topic[Any]]
     rows: Rows
+    bounded_rows: Rows  # the same of a span with an end, as a table
     sink: MakeSink
     version: str = "1"
     native: bool = (
         False  # whether Spark's own Kafka sink writes it: at least once, and all there is in real time
     )
     loads: bool = False  # whether it reads what its tables hold before its first event
+    looks_up: Mapping[str, Table[Any]] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def topics(self) -> tuple[Topic[Any], ...]:
+        """What it reads as streams."""
+        return tuple(self.reads.values())
 
     @property
     def group(self) -> str:
@@ -56,6 +60,9 @@ def flow_job(pipeline: Pipeline, flow: Flow) -> Job:
     def rows(planner: Planner, span: Span) -> DataFrame:
         return as_written(planner, flow, label, planner.results(flow, span))
 
+    def bounded_rows(planner: Planner, span: Span) -> DataFrame:
+        return as_written(planner, flow, label, planner.results(flow.in_mode("replay"), span))
+
     def sink(settings: Settings, frame: DataFrame, lanes: int) -> Sink:
         lanes = flow.lanes or lanes
         if isinstance(flow.writes, PostgresTable):
@@ -67,8 +74,9 @@ def flow_job(pipeline: Pipeline, flow: Flow) -> Job:
     least = flow.promise == "at-least-once" and isinstance(flow.writes, Topic)
     return Job(
         label, flow.name, flow.mode, flow.promise, flow.pause, flow.output,
-        tuple(flow.reads.values()), rows, sink, flow.version, least or flow.mode == "realtime",
+        flow.reads, rows, bounded_rows, sink, flow.version, least or flow.mode == "realtime",
         loads=len({isinstance(topic, Table) for topic in flow.reads.values()}) == 2,
+        looks_up=flow.looks_up, options=flow.options,
     )  # fmt: skip
 
 
@@ -77,29 +85,6 @@ def as_written(planner: Planner, flow: Flow, label: str, results: DataFrame) -> 
     if isinstance(flow.writes, PostgresTable):
         return with_id(results, label)
     return planner.messages(flow, label, results)
-
-
-def dead_letter_job(pipeline: Pipeline, mode: Mode) -> Job:
-    """Return the job that brings what can't be decoded in a pipeline's topics to their dead letters."""
-    topics = tuple(pipeline.topics.values())
-    label = f"{pipeline.name}.{DEAD_LETTERS}"
-
-    def rows(planner: Planner, span: Span) -> DataFrame:
-        dead = planner.dead_letters(topics, streaming=mode != "replay", end=span.end)
-        told = F.array(made_by(label))
-        return dead.withColumn("headers", F.concat("headers", told))
-
-    def sink(settings: Settings, frame: DataFrame, lanes: int) -> Sink:  # noqa: ARG001
-        return KafkaSink(settings, label, lanes=1)
-
-    settled: Mode = "replay" if mode == "replay" else "stream"
-    return Job(label, DEAD_LETTERS, settled, "exactly-once", _watch(pipeline), "append", topics, rows, sink)
-
-
-def _watch(pipeline: Pipeline) -> str:
-    """As often as the flows save their state, within limits: a look costs what a batch costs."""
-    saved = [duration(flow.pause).total_seconds() for flow in pipeline.flows.values()]
-    return f"{1000 * min(max(_OFTEN, min(saved, default=0)), _SELDOM):.0f} milliseconds"
 
 
 def _sinks(promise: Guarantee) -> Any:

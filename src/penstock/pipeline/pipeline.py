@@ -62,7 +62,7 @@ class Pipeline:
             name = function.__name__
             if name in self.flows:
                 raise FlowError(f"pipeline {self.name!r} has two flows {name!r}")
-            self.flows[name] = Flow(
+            made = Flow(
                 name=name,
                 function=function,
                 reads=dict(reads),
@@ -78,12 +78,33 @@ class Pipeline:
                 version=version,
                 options=dict(options or {}),
             )
+            self._refuse_two_classes(made)
+            self.flows[name] = made
             return function
 
         return add
 
+    def _refuse_two_classes(self, flow: Flow) -> None:
+        """A record of a topic is malformed or not, for all flows of a pipeline alike."""
+        known = self.topics
+        for topic in _read_by(flow):
+            other = known.setdefault(topic.name, topic)
+            if (topic.event, topic.format, topic.upcasts) != (other.event, other.format, other.upcasts):
+                raise FlowError(
+                    f"flow {flow.name!r} reads {topic.name!r} as {_spelled(topic)}, another flow of "
+                    f"pipeline {self.name!r} as {_spelled(other)}",
+                    hint="declare the topic once, and read it by that in all flows",
+                )
+
     @property
     def topics(self) -> dict[str, Topic[Any]]:
         """Every topic that a flow of the pipeline reads or looks up, by name."""
-        read = [(*flow.reads.values(), *flow.looks_up.values()) for flow in self.flows.values()]
-        return {topic.name: topic for topics in read for topic in topics}
+        return {topic.name: topic for flow in self.flows.values() for topic in _read_by(flow)}
+
+
+def _read_by(flow: Flow) -> list[Topic[Any]]:
+    return [*flow.reads.values(), *flow.looks_up.values()]
+
+
+def _spelled(topic: Topic[Any]) -> str:
+    return f"{topic.event.__name__} in {topic.format}"

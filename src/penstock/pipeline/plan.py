@@ -1,24 +1,31 @@
 """The plan of a flow: its topics as typed columns, its function, and the results as they are written."""
 
+import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from penstock.errors import FlowError, UnknownSchemaError
-from penstock.log import Table, Topic
+from penstock.log import Broker, Table, Topic
 from penstock.log.ledger import Offsets
+from penstock.log.ranges import Ranges
 from penstock.pipeline.flow import Flow
 from penstock.process.lookup import current
 from penstock.process.source import KnownSchemas, kafka_rows, known_schemas, typed, undecodable
-from penstock.process.target import encoded
+from penstock.process.target import encoded, made_by
 from penstock.registry import Registry
 from penstock.schemas import AvroCodec, JsonSchemaCodec
 from penstock.settings import Settings
 from penstock.sinks.postgres import PostgresTable
 
+MALFORMED = "malformed in "  # and the name of an argument: under which its malformed records are counted
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _NOTHING = {"maxOffsetsPerTrigger": "0"}
 _CODECS = {"avro": AvroCodec, "json-schema": JsonSchemaCodec}
 
@@ -37,20 +44,28 @@ WHOLE = Span()
 
 @dataclass
 class Planner:
-    """Makes DataFrames of flows; it knows the schemas that can be read so far, and learns new ones."""
+    """Makes DataFrames of flows; it knows the schemas that can be read so far, and learns new ones.
+
+    With `counting`, Spark counts the malformed records that they leave out.
+    """
 
     spark: SparkSession
     settings: Settings
     registry: Registry | None = None
+    counting: bool = False
     _known: dict[str, KnownSchemas] = field(default_factory=dict)
 
     def results(self, flow: Flow, span: Span = WHOLE) -> DataFrame:
         """Return what the flow's function makes of its topics, as a stream or, in replay, as a table."""
         sources = {
-            name: typed(self._rows(flow, topic, span), topic, self.known(topic))
+            name: typed(
+                self._rows(flow, topic, span), topic, self.known(topic), counted=self._counted(flow, name)
+            )
             for name, topic in flow.reads.items()
         }
-        sources |= {name: self._current(table) for name, table in flow.looks_up.items()}
+        sources |= {
+            name: self._current(table, self._counted(flow, name)) for name, table in flow.looks_up.items()
+        }
         try:
             made = flow.function(**sources)
         except AnalysisException as error:
@@ -66,20 +81,33 @@ class Planner:
         ids = self._schema_ids([flow.writes, *flow.outlets])
         return encoded(results, flow.writes, flow=label, outlets=outlets, schema_ids=ids)
 
-    def dead_letters(
-        self, topics: Iterable[Topic[Any]], *, streaming: bool, end: Offsets | None = None
+    def malformed(
+        self,
+        label: str,
+        topics: Iterable[Topic[Any]],
+        ranges: Mapping[str, Ranges],
+        options: Mapping[str, str],
     ) -> DataFrame:
-        """Return what can't be decoded in topics, as rows for their dead letters."""
-        found: DataFrame | None = None
-        for topic in topics:
-            rows = kafka_rows(
-                self.spark, self.settings, [topic.name], streaming=streaming, end=_of(topic, end)
-            )
-            dead = undecodable(rows, topic, self.known(topic))
-            found = dead if found is None else found.unionByName(dead)
-        if found is None:
-            raise FlowError("there is no topic to look for dead letters in")
-        return found
+        """Return what can't be decoded in offset ranges of topics, as rows for their dead letters."""
+        found = [self._malformed(topic, ranges[topic.name], options) for topic in topics]
+        headers = F.concat("headers", F.array(made_by(label)))
+        return reduce(DataFrame.unionByName, found).withColumn("headers", headers)
+
+    def _malformed(self, topic: Topic[Any], ranges: Ranges, options: Mapping[str, str]) -> DataFrame:
+        first = {part: (low, low) for part, (low, _) in Broker(self.settings).offsets(topic.name).items()}
+        wanted = {**first, **ranges}
+        start, end = ({topic.name: {p: each[i] for p, each in wanted.items()}} for i in (0, 1))
+        rows = kafka_rows(
+            self.spark, self.settings, [topic.name], streaming=False, start=start, end=end, options=options
+        )
+        return undecodable(rows, topic, self.known(topic))
+
+    def decoder(self, topic: Topic[Any]) -> str:
+        """Return what decides which of a topic's records can be decoded, as a short text."""
+        known, steps = self.known(topic), _ADDRESS.sub("", repr(topic.upcasts))
+        ids = (sorted(known.schemas), sorted(known.unknown))
+        parts = (topic.format, AvroCodec.schema_text(topic.event), steps, ids)
+        return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
     def known(self, topic: Topic[Any]) -> KnownSchemas:
         """The schemas of a topic that can be read."""
@@ -89,8 +117,10 @@ class Planner:
 
     def learn(self, topic: Topic[Any], id: int) -> None:
         """Fetch a schema that turned up in a message; what the registry lacks makes dead letters."""
+        if self.registry is None:
+            raise FlowError(f"schema {id} of {topic.name!r} is not known, and there is no registry to ask")
         known = replace(known_schemas(topic, self.registry), unknown=self.known(topic).unknown)
-        if id not in known.schemas and self.registry is not None:
+        if id not in known.schemas:
             known = self._asked(known, topic, id, self.registry)
         self._known[topic.name] = known
 
@@ -108,15 +138,26 @@ class Planner:
             self.settings,
             [topic.name],
             streaming=flow.mode != "replay",
-            start=_of(topic, span.start),
-            end=_of(topic, span.end),
+            start=self._everywhere(topic, span.start),
+            end=self._everywhere(topic, span.end),
             options={**flow.options, **(_NOTHING if nothing else {})},
         )
 
-    def _current(self, table: Table[Any]) -> DataFrame:
+    def _counted(self, flow: Flow, argument: str) -> str | None:
+        """The name under which malformed records are counted; real time has no room for counting."""
+        return f"{MALFORMED}{argument}" if self.counting and flow.mode != "realtime" else None
+
+    def _everywhere(self, topic: Topic[Any], offsets: Offsets | None) -> Offsets | None:
+        """Offsets of every partition, as Spark wants them; those that came later are at their beginning."""
+        if offsets is None or topic.name not in offsets:
+            return None
+        first = {part: low for part, (low, _) in Broker(self.settings).offsets(topic.name).items()}
+        return {topic.name: {**first, **offsets[topic.name]}}
+
+    def _current(self, table: Table[Any], counted: str | None) -> DataFrame:
         """What a table holds whenever a batch begins: as it is no stream, Spark reads it anew each time."""
         rows = kafka_rows(self.spark, self.settings, [table.name], streaming=False)
-        return current(typed(rows, table, self.known(table)), str(table.key))
+        return current(typed(rows, table, self.known(table), counted=counted), str(table.key))
 
     def _schema_ids(self, topics: Iterable[Topic[Any]]) -> Mapping[str, int]:
         found = {}
@@ -137,7 +178,3 @@ def named_topics(flows: Iterable[Flow]) -> dict[str, Topic[Any]]:
             if not isinstance(target, PostgresTable):
                 found[target.name] = target
     return found
-
-
-def _of(topic: Topic[Any], offsets: Offsets | None) -> Offsets | None:
-    return None if offsets is None or topic.name not in offsets else {topic.name: offsets[topic.name]}

@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 import time
 from collections.abc import Iterable
 from contextlib import suppress
@@ -19,7 +20,8 @@ from penstock.log.topic import DEAD_LETTERS
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.flow import Flow, Mode
 from penstock.pipeline.flow_run import FlowRun, Say, warned
-from penstock.pipeline.job import Job, dead_letter_job, flow_job
+from penstock.pipeline.job import Job, flow_job
+from penstock.pipeline.malformed import Judge
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Planner, named_topics
 from penstock.pipeline.positions import Positions
@@ -28,6 +30,7 @@ from penstock.process.session import session, shuffle_parts
 from penstock.registry import Registry
 from penstock.settings import Settings
 
+_STARTING = 2  # flows at a time: all together, their Python processes would not come up in time
 _ENDED = ("stopped", "done", "failed")
 
 
@@ -39,8 +42,9 @@ class Runner:
 
     `mode` runs all flows in a mode other than their own; `flows` names those that are to run. `once` works
     on what is there and ends. `from_ledger` lets flows whose checkpoint was lost go on where their sink
-    stands. Without `spark` a session is made, and ended with the runner. `say` is told of batches and of
-    trouble; without it, trouble is a warning by Python's logging.
+    stands; `begin_anew` lets them forget checkpoint, state and ledger. Without `spark` a session is made, and
+    ended with the runner. `say` is told of batches and of trouble; without it, trouble is a warning by
+    Python's logging.
     """
 
     def __init__(
@@ -52,6 +56,7 @@ class Runner:
         flows: Iterable[str] | None = None,
         once: bool = False,
         from_ledger: bool = False,
+        begin_anew: bool = False,
         spark: SparkSession | None = None,
         say: Say | None = None,
     ) -> None:
@@ -66,11 +71,21 @@ class Runner:
         self.progress = ProgressStore(settings.data / "progress.db")
         self._positions = Positions(Groups(settings))
         jobs = [flow_job(pipeline, flow) for flow in self._flows]
-        jobs.append(dead_letter_job(pipeline, jobs[0].mode))
-        planner = Planner(self.spark, settings, self._registry)
+        planner = Planner(self.spark, settings, self._registry, counting=True)
+        judge = Judge(pipeline.name, planner)
+        gate = threading.Semaphore(_STARTING)
         self.runs = {
             job.name: FlowRun(
-                job, planner, self._checkpoint(job), self._lanes(), once, from_ledger, say or warned
+                job,
+                planner,
+                judge,
+                self._checkpoint(job),
+                self._lanes(),
+                once,
+                from_ledger,
+                begin_anew,
+                say or warned,
+                gate,
             )
             for job in jobs
         }
@@ -145,12 +160,18 @@ class Runner:
         declared = named_topics(self._flows)
         existing = broker.topics(declared)
         apply([topic for name, topic in declared.items() if name not in existing], broker)
-        for name in self.pipeline.topics:
+        for name in self._read:
             DeadLetters(self._settings).ensure(name + DEAD_LETTERS)
+
+    @property
+    def _read(self) -> set[str]:
+        """The topics that the chosen flows read or look up."""
+        found = [(*flow.reads.values(), *flow.looks_up.values()) for flow in self._flows]
+        return {topic.name for topics in found for topic in topics}
 
     def _session(self) -> SparkSession:
         """In real time all tasks of a flow run all the time, and the others need room beside them."""
-        states = Broker(self._settings).topics(self.pipeline.topics)
+        states = Broker(self._settings).topics(self._read)
         slots = sum(state.partitions for state in states.values()) + len(self._flows)
         for flow in self._flows:
             if flow.mode == "realtime":

@@ -40,13 +40,13 @@ class Finding:
         return f"{self.subject}: {'kept' if self.kept else 'lost'}, {self.reason}"
 
 
-def describe_state(job: Job, frame: DataFrame, reads: Sequence[str]) -> dict[str, Any]:
+def describe_state(version: str, frame: DataFrame, reads: Sequence[str]) -> dict[str, Any]:
     """Say what a flow reads and what state it keeps, to be compared when it is started the next time.
 
     Of joins and aggregates Spark keeps only what is `used` after them, in columns that it does not name.
     """
     return {
-        "version": job.version,
+        "version": version,
         "reads": sorted(reads),
         "state": [_operator(node) for node in logical_plan(frame).walk() if _is_stateful(node)],
         "used": [_used(node) for node in optimised_plan(frame).walk() if _is_stateful(node)],
@@ -72,7 +72,7 @@ def compare_state(before: dict[str, Any], after: dict[str, Any]) -> Iterator[Fin
 
 def refuse_changed_state(job: Job, frame: DataFrame, checkpoint: Checkpoint, reads: Sequence[str]) -> None:
     """Refuse a flow that can't go on with its state; write down what it is, for the next time."""
-    after = describe_state(job, frame, reads)
+    after = describe_state(job.version, frame, reads)
     written = checkpoint.read(DESCRIPTION)
     if written is not None and checkpoint.id is not None:
         lost = [each for each in compare_state(json.loads(written), after) if not each.kept]
@@ -84,6 +84,11 @@ def refuse_changed_state(job: Job, frame: DataFrame, checkpoint: Checkpoint, rea
             )
     if written is None or json.loads(written) != after:
         checkpoint.write(DESCRIPTION, json.dumps(after))
+
+
+def is_stateful(frame: DataFrame) -> bool:
+    """Whether a stream keeps state from batch to batch."""
+    return any(_is_stateful(node) for node in logical_plan(frame).walk())
 
 
 def _is_stateful(node: Node) -> bool:

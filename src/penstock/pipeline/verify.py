@@ -1,6 +1,6 @@
 """Verification: a flow's results, recomputed from the log and compared with what its target holds."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -10,11 +10,12 @@ from pyspark.sql import functions as F
 
 from penstock.log import Broker, Topic
 from penstock.log.ledger import Offsets
+from penstock.log.ranges import Range, Ranges
 from penstock.log.topic import DEAD_LETTERS
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.conservation import Conservation, conservation, windows_of
 from penstock.pipeline.flow import Flow
-from penstock.pipeline.job import Job, as_written, dead_letter_job, flow_job
+from penstock.pipeline.job import Job, as_written, flow_job
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Planner, Span
 from penstock.process.source import kafka_rows, typed
@@ -24,6 +25,7 @@ from penstock.process.windows.native import FINAL
 from penstock.registry import Registry
 from penstock.settings import Settings
 from penstock.sinks.compared import Compared
+from penstock.sinks.dead_letters import dead_letter_label
 from penstock.sinks.postgres import PostgresTable
 from penstock.sinks.postgres.comparison import compare_table
 
@@ -115,11 +117,29 @@ def _windows_account(
 
 
 def _dead_account(pipeline: Pipeline, planner: Planner) -> Account:
-    job = dead_letter_job(pipeline, "replay")
-    position, now = _position(planner, pipeline, job), _ends(planner, job.topics)
-    found = _written(planner, [topic.name + DEAD_LETTERS for topic in job.topics], job.label)
-    compared = _compare(job.rows(planner, Span(end=position)), job.rows(planner, Span(end=now)), found)
-    return Account(job.name, _count(planner, job.topics, position), **compared._asdict())
+    """The malformed records of what flows have read; those of tables that they look up may be there, too."""
+    topics = list(pipeline.topics.values())
+    now = {topic.name: Broker(planner.settings).committed_ranges(topic.name) for topic in topics}
+    read = _read_ranges(pipeline, planner, now)
+    label = dead_letter_label(pipeline.name)
+    found = _written(planner, [topic.name + DEAD_LETTERS for topic in topics], label)
+    due, possible = (planner.malformed(label, topics, ranges, {}) for ranges in (read, now))
+    count = sum(end - first for ranges in read.values() for first, end in ranges.values())
+    return Account("dead-letters", count, **_compare(due, possible, found)._asdict())
+
+
+def _read_ranges(
+    pipeline: Pipeline, planner: Planner, now: Mapping[str, Ranges]
+) -> dict[str, dict[int, Range]]:
+    """What at least one flow has read of each topic."""
+    found = {name: {part: (low, low) for part, (low, _) in ranges.items()} for name, ranges in now.items()}
+    for flow in pipeline.flows.values():
+        position = _checkpoint(planner, pipeline, flow.name).position()
+        for topic in flow.reads.values():
+            for part, end in position.get(topic.name, {}).items():
+                low, reached = found[topic.name][part]
+                found[topic.name][part] = (low, max(reached, end))
+    return found
 
 
 def _compare(due: DataFrame, possible: DataFrame, found: DataFrame) -> Compared:

@@ -76,7 +76,9 @@ def kafka_rows(
     return made
 
 
-def typed(rows: DataFrame, topic: Topic[Any], known: KnownSchemas) -> DataFrame:
+def typed(
+    rows: DataFrame, topic: Topic[Any], known: KnownSchemas, *, counted: str | None = None
+) -> DataFrame:
     """Return the rows that can be decoded, as the columns of the event class and `_source`.
 
     A table's rows also have `_deleted`: where it is true, only the key is filled. A row whose schema is
@@ -84,9 +86,12 @@ def typed(rows: DataFrame, topic: Topic[Any], known: KnownSchemas) -> DataFrame:
 
     Values are refused as Python's codecs refuse them, but for what would cost too much to see in JSON: fields
     that the class does not have are ignored, what stands where a text is expected is taken as its JSON, and
-    a null where there is a default is the default.
+    a null where there is a default is the default. With `counted`, Spark observes under that name how many
+    rows were left out.
     """
     read = decoded(rows, topic, known.schemas, known.unknown)
+    if counted is not None:
+        read = read.observe(counted, F.count_if(F.col(ERROR).isNotNull()).alias("malformed"))
     columns = [F.col(EVENT)[name].alias(name) for name in spark_schema(topic.event).names]
     columns.append(_place().alias(PLACE))
     if isinstance(topic, Table):
@@ -95,10 +100,11 @@ def typed(rows: DataFrame, topic: Topic[Any], known: KnownSchemas) -> DataFrame:
 
 
 def undecodable(rows: DataFrame, topic: Topic[Any], known: KnownSchemas) -> DataFrame:
-    """Return the rows that `typed` leaves out, as they are written to the dead letters."""
+    """Return the rows that `typed` leaves out, as they are written to the dead letters, and their places."""
     read = decoded(rows, topic, known.schemas, known.unknown)
-    columns = [F.concat("topic", F.lit(DEAD_LETTERS)).alias("topic"), F.col("key"), F.col("value")]
-    return _only(read, F.col(ERROR).isNotNull(), [*columns, _dead_headers().alias("headers")])
+    letter = [F.concat("topic", F.lit(DEAD_LETTERS)).alias("topic"), F.col("key"), F.col("value")]
+    place = [F.col("topic").alias("source"), F.col("partition"), F.col("offset")]
+    return _only(read, F.col(ERROR).isNotNull(), [*letter, _dead_headers().alias("headers"), *place])
 
 
 def unknown_schema(error_text: str) -> tuple[str, int] | None:

@@ -14,11 +14,15 @@ from pyspark.sql import functions as F
 
 from penstock.durations import duration
 from penstock.log.broker import Broker
+from penstock.log.client import asking
 from penstock.log.ledger import Batch, Entry
 from penstock.points import reach
 from penstock.settings import Settings
-from penstock.sinks.lane import Lane, Message, ledger_topic
+from penstock.sinks.computed import compute_up_to_last_shuffle
+from penstock.sinks.lane import Lane, ledger_topic, read_entry
+from penstock.sinks.sink import BeforeCommit, nothing
 from penstock.sinks.tasks import task_errors
+from penstock.sinks.transactional import Message
 
 Guarantee = Literal["exactly-once", "at-most-once"]
 
@@ -48,21 +52,29 @@ class KafkaSink:
         self._epoch = 0
         self._entries: list[Entry] = []
 
-    def open(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[Entry, ...]:
+        """What the lanes have written down last."""
+        topic = ledger_topic(self.id)
+        found = Broker(self._settings).topics([topic])
+        count = found[topic].partitions if found else 0
+        with asking(f"read the ledger of {self.id!r}"):
+            return tuple(read_entry(self._settings, self.id, number) for number in range(count))
+
+    def open(self, *, anew: bool = False) -> tuple[Entry, ...]:
         """Become the sink's writer: end what was left open, and take the ledger over."""
         self._freeze_lanes()
         with ThreadPoolExecutor(self.lanes) as pool:
             lanes = list(pool.map(self._lane, range(self.lanes)))
             self._epoch = max(lane.entry.epoch for lane in lanes) + 1
-            list(pool.map(lambda lane: lane.claim(self._epoch), lanes))
+            list(pool.map(lambda lane: lane.claim(self._epoch, anew=anew), lanes))
         self._entries = [lane.entry for lane in lanes]
         return tuple(self._entries)
 
-    def write(self, rows: DataFrame, batch: Batch) -> bool:
+    def write(self, rows: DataFrame, batch: Batch, before_commit: BeforeCommit = nothing) -> bool:
         """Write a batch; what some lanes have written already is left out."""
         if all(entry.batch == batch for entry in self._entries):
             return False
-        self._write_lanes(rows, batch)
+        self._write_lanes(rows, batch, before_commit)
         self._entries = [Entry(self._epoch, batch)] * self.lanes
         reach("sink.kafka.written", self.id)
         return True
@@ -78,11 +90,18 @@ class KafkaSink:
     def _lane(self, number: int) -> Lane:
         return Lane(self._settings, self.id, number, self._timeout_ms)
 
-    def _write_lanes(self, rows: DataFrame, batch: Batch) -> None:
-        """Let executors write; lanes that Spark planned no task for, being empty, are written here."""
+    def _write_lanes(self, rows: DataFrame, batch: Batch, before_commit: BeforeCommit) -> None:
+        """Let executors write; lanes that Spark planned no task for, being empty, are written here.
+
+        Lanes commit in their tasks, so that what is to happen before happens before these begin.
+        """
         work = self._work(batch)
+        written = self._spread(rows).mapInArrow(work, "lane int, sent long")
         with task_errors():
-            done = self._spread(rows).mapInArrow(work, "lane int, sent long").collect()
+            if before_commit is not nothing:
+                compute_up_to_last_shuffle(written)
+                before_commit(written)
+            done = written.collect()
         for number in set(range(self.lanes)) - {row.lane for row in done}:
             work.write(number, ())
 

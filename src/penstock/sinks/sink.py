@@ -1,26 +1,39 @@
 """What every sink promises; `tests/integration/sink_contract.py` is the suite that each of them passes."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 from pyspark.sql import DataFrame
 
 from penstock.log.ledger import Batch, Entry
 
+BeforeCommit = Callable[[DataFrame], None]
+
+
+def nothing(_: DataFrame) -> None:
+    """There is nothing to be done before the commit."""
+
 
 class Sink(Protocol):
     """Takes in the batches of one flow, each exactly once.
 
     `open` makes this process the sink's writer: an earlier one can't write any more, what it left undone is
-    undone, and the last entries of the ledger are returned (one for each lane that is written by itself).
+    undone, and the last entries of the ledger are returned (one for each lane that is written by itself);
+    `anew` forgets them.
     `write` takes a batch in unless the ledger says that it was, and says whether it has read the rows; it
     raises LedgerError for a batch that does not follow, FencedError when another writer has taken over,
     SinkError when the target did not answer. Rows are read once, by executors; none come to the driver.
+    `before_commit` is called when all rows have been computed and nothing is committed yet, with the
+    DataFrame that was run; what it raises stops the batch. `entries` reads the ledger without becoming the
+    writer.
     """
 
     id: str
 
-    def open(self) -> tuple[Entry, ...]: ...
+    def entries(self) -> tuple[Entry, ...]: ...
 
-    def write(self, rows: DataFrame, batch: Batch) -> bool: ...
+    def open(self, *, anew: bool = False) -> tuple[Entry, ...]: ...
+
+    def write(self, rows: DataFrame, batch: Batch, before_commit: BeforeCommit = nothing) -> bool: ...
 
     def close(self) -> None: ...

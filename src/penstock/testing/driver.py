@@ -13,7 +13,6 @@ import psutil
 from penstock.errors import FlowError
 from penstock.log import Broker, Groups, Topic
 from penstock.pipeline import Pipeline
-from penstock.pipeline.job import DEAD_LETTERS
 from penstock.settings import Settings
 
 
@@ -99,10 +98,9 @@ class Driver:
 
 
 def wait_until_caught_up(pipeline: Pipeline, settings: Settings, timeout: float) -> None:
-    """Wait until every flow has read, and committed, all that is in its topics, dead letters included."""
+    """Wait until every flow has read, and committed, all that is in its topics."""
     deadline = time.monotonic() + timeout
     readers = {name: list(flow.reads.values()) for name, flow in pipeline.flows.items()}
-    readers[DEAD_LETTERS] = list(pipeline.topics.values())
     clean = 0
     while clean < 2:  # one flow may have fed another that was looked at before
         behind = [

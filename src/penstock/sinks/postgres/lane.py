@@ -18,7 +18,7 @@ from penstock.errors import DataError
 from penstock.settings import Secret
 from penstock.sinks.postgres.columns import DELETED, TableColumn
 from penstock.sinks.postgres.connection import asking, connect
-from penstock.sinks.postgres.staging import Staged, Staging
+from penstock.sinks.postgres.staging import Staging
 
 _SUMMARY = "lane int, attempt bigint, count bigint"
 # Text is always quoted and null never: this is how PostgreSQL tells '' from NULL.
@@ -64,8 +64,8 @@ class Lane:
 
 def stage(
     rows: DataFrame, lane: Lane, columns: Sequence[TableColumn], keys: Sequence[str], lanes: int
-) -> list[Staged]:
-    """Stage rows in parallel, those of one key by one task, and return what each task has staged.
+) -> DataFrame:
+    """Return what stages rows when it is run, those of one key by one task, with what each has `Staged`.
 
     Rows are numbered before they are shuffled: what arrives first afterwards is a matter of chance.
     """
@@ -77,7 +77,7 @@ def stage(
         *(staged[name].alias(place) for name, place in _places(staged).items()),
     )
     spread = numbered.repartition(lanes, *(_places(staged)[key] for key in keys))
-    return [Staged(*row) for row in spread.mapInArrow(lane, _SUMMARY).collect()]
+    return spread.mapInArrow(lane, _SUMMARY)
 
 
 def _places(names: Iterable[str]) -> dict[str, str]:

@@ -51,6 +51,12 @@ def read(connection: Connection, sink: str, *, lock: bool = False) -> Entry:
     return _entry(sink, found)
 
 
+def peek(connection: Connection, sink: str) -> Entry:
+    """Return a sink's entry; one that was never opened has written nothing."""
+    found = connection.execute(_READ, [sink]).fetchone()
+    return Entry() if found is None else _entry(sink, found)
+
+
 def write_down(connection: Connection, sink: str, entry: Entry) -> None:
     """Write down the batch that the open transaction takes in."""
     batch = entry.batch

@@ -19,6 +19,7 @@ from penstock.sinks.postgres.lane import Lane, stage
 from penstock.sinks.postgres.merge import Merge
 from penstock.sinks.postgres.staging import Staged, Staging
 from penstock.sinks.postgres.table import PostgresTable
+from penstock.sinks.sink import BeforeCommit, nothing
 from penstock.sinks.tasks import task_errors
 
 Guarantee = Literal["exactly-once", "at-least-once", "at-most-once"]
@@ -63,18 +64,27 @@ class PostgresSink:
         self._epoch: int | None = None
         self._connection: Connection | None = None
 
-    def open(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[Entry, ...]:
+        """What the sink has written down last."""
+        with self._connected("read the ledger") as connection:
+            ledger.prepare(connection)
+            return (ledger.peek(connection, self.id),)
+
+    def open(self, *, anew: bool = False) -> tuple[Entry, ...]:
         """Become the sink's writer, and see that ledger and table are there and fit."""
         with self._connected("open the sink") as connection:
             ledger.prepare(connection)
             target.prepare(connection, self.table, self._columns)
             entry = ledger.take_over(connection, self.id)
+            if anew:
+                entry = Entry(entry.epoch)
+                ledger.write_down(connection, self.id, entry)
             staging.drop_older(connection, self.id, entry.epoch)
         self._epoch = entry.epoch
         points.reach("sink.postgres.opened", self.id)
         return (entry,)
 
-    def write(self, rows: DataFrame, batch: Batch) -> bool:
+    def write(self, rows: DataFrame, batch: Batch, before_commit: BeforeCommit = nothing) -> bool:
         """Write a batch, unless the ledger says that it was written."""
         self._check_rows(rows)
         if not self._begin(batch):
@@ -82,7 +92,7 @@ class PostgresSink:
         table = Staging.of(self.id, self.epoch, batch, self._columns, self._deletes)
         with self._connected("make a staging table") as connection:
             table.create(connection)
-        lanes = self._stage(rows, table)
+        lanes = self._stage(rows, table, before_commit)
         points.reach("sink.postgres.before-merge", self.id)
         self._commit(table, lanes, batch)
         points.reach("sink.postgres.committed", self.id)
@@ -112,11 +122,14 @@ class PostgresSink:
                 ledger.write_down(connection, self.id, Entry(self.epoch, batch))
             return due
 
-    def _stage(self, rows: DataFrame, table: Staging) -> list[Staged]:
+    def _stage(self, rows: DataFrame, table: Staging, before_commit: BeforeCommit) -> list[Staged]:
         lane = Lane(self.id, self._address, table)
         try:
             with task_errors():
-                return stage(rows, lane, self._columns, self._spread, self._lanes)
+                staging = stage(rows, lane, self._columns, self._spread, self._lanes)
+                staged = [Staged(*row) for row in staging.collect()]
+                before_commit(staging)
+                return staged
         except PenstockError:
             # A successor drops our staging table: then its taking over is the cause to tell.
             with self._connected("read the ledger") as connection:

@@ -1,0 +1,113 @@
+"""Malformed records: no flow's position passes one that is neither decoded nor in the dead letters.
+
+A flow counts them in the scan that it makes anyway. Only where a batch has some, its offset range is read
+once more, and what is found is written to the dead letters before anything of the batch is committed.
+"""
+
+import threading
+from collections.abc import Iterable, Mapping, Set
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from penstock.log import Broker, Topic
+from penstock.log.judged import Judged
+from penstock.log.ledger import Batch, Entry, Offsets
+from penstock.log.ranges import Ranges
+from penstock.pipeline.job import Job
+from penstock.pipeline.plan import MALFORMED, Planner
+from penstock.sinks.dead_letters import (
+    DeadLetterWork,
+    dead_letter_label,
+    judged_topic,
+    read_judged,
+    write_dead_letters,
+)
+from penstock.sinks.lane import ledger_topic, read_entry
+
+_CONFIG = {"cleanup.policy": "compact", "retention.ms": "-1"}
+
+
+class Judge:
+    """Brings the malformed records of a pipeline's topics to their dead letters, each once."""
+
+    def __init__(self, pipeline: str, planner: Planner) -> None:
+        self._pipeline, self._planner = pipeline, planner
+        self._broker = Broker(planner.settings)
+        self._lock = threading.Lock()  # the flows of a process would only shut each other out
+        self._broker.ensure(judged_topic(pipeline), 1, _CONFIG)
+
+    def settle(self, job: Job, batch: Batch, first: Offsets, counted: Mapping[str, int | None]) -> int:
+        """See to the malformed records of a batch; `counted` tells how many there are, None if unknown.
+
+        What the flow has read since its `first` offsets was settled with the batches before.
+        """
+        suspicious = {name for name, count in counted.items() if count != 0}
+        reads = {topic.name for name, topic in job.reads.items() if name in suspicious}
+        tables = {table.name for name, table in job.looks_up.items() if name in suspicious}
+        return self.judge(job, reads, tables, first, batch.start, batch.end)
+
+    def judge(
+        self, job: Job, reads: Set[str], tables: Set[str], first: Offsets, start: Offsets, end: Offsets
+    ) -> int:
+        """Write what is malformed between two positions, and in whole tables, unless it was written before.
+
+        All that a flow has read since its first offsets is known to be judged then.
+        """
+        whole = {name: self._broker.committed_ranges(name) for name in tables}
+        ranges = {name: between(name, start, end) for name in reads} | whole
+        with self._lock:
+            ids = self._broker.topic_ids(ranges)
+            known = self._judged(ids)
+            lacking = {topic: known.lacking(topic, ids[topic], each) for topic, each in ranges.items()}
+            topics = [topic for topic in _topics(job) if lacking.get(topic.name)]
+            if not topics:
+                return 0
+            passed = {name: between(name, first, end) for name in reads} | whole
+            label = dead_letter_label(self._pipeline)
+            malformed = self._planner.malformed(label, topics, lacking, job.options)
+            judged = {topic.name: passed[topic.name] for topic in topics}
+            kafka = self._planner.settings.client()
+            return write_dead_letters(malformed, DeadLetterWork(kafka, self._pipeline, ids, judged))
+
+    def _judged(self, ids: Mapping[str, str]) -> Judged:
+        known = read_judged(self._planner.settings, self._pipeline)
+        return known if known.topics else self._judged_by_earlier_release(ids)
+
+    def _judged_by_earlier_release(self, ids: Mapping[str, str]) -> Judged:
+        """What the query that once looked for malformed records beside the flows has looked through."""
+        sink, known = dead_letter_label(self._pipeline), Judged()
+        if not self._broker.topics([ledger_topic(sink)]):
+            return known
+        last: Entry = read_entry(self._planner.settings, sink, 0)
+        for topic, ends in (last.batch.end if last.batch else {}).items():
+            if topic in ids:
+                known = known.adding(topic, ids[topic], {p: (0, end) for p, end in ends.items()})
+        return known
+
+
+def between(topic: str, start: Offsets, end: Offsets) -> Ranges:
+    """Return the offset ranges of a topic from one position to another; a new partition begins at 0."""
+    first = start.get(topic, {})
+    return {partition: (first.get(partition, 0), last) for partition, last in end.get(topic, {}).items()}
+
+
+def counts(job: Job, observed: Any) -> dict[str, int | None]:
+    """Read from Spark's observed metrics how many malformed records each source of a job had.
+
+    A source that the plan had no use for was not looked at: nothing is known of it.
+    """
+    return {name: _count(observed, f"{MALFORMED}{name}") for name in (*job.reads, *job.looks_up)}
+
+
+def observed_in(frame: DataFrame) -> Any:
+    """What Spark has observed in a DataFrame that was run."""
+    return frame._jdf.queryExecution().observedMetrics()
+
+
+def _count(observed: Any, name: str) -> int | None:
+    return int(observed.apply(name).getLong(0)) if observed.contains(name) else None
+
+
+def _topics(job: Job) -> Iterable[Topic[Any]]:
+    return {topic.name: topic for topic in (*job.reads.values(), *job.looks_up.values())}.values()

@@ -1,0 +1,74 @@
+"""The topics that a flow's positions are of: one that was made again has the same name, and other events."""
+
+import json
+from collections.abc import Mapping
+
+from penstock.errors import TopicError
+from penstock.log import Broker, Table
+from penstock.pipeline.checkpoint import Checkpoint
+from penstock.pipeline.job import Job
+from penstock.settings import Settings
+
+_WRITTEN = "topics.json"  # beside the checkpoint
+
+
+class ReadTopics:
+    """Knows the ids of the topics that a flow reads, and the partitions of its tables."""
+
+    def __init__(self, job: Job, settings: Settings, checkpoint: Checkpoint) -> None:
+        self._job, self._checkpoint = job, checkpoint
+        self._broker = Broker(settings)
+        self._names = sorted({topic.name for topic in (*job.topics, *job.looks_up.values())})
+        self._tables = sorted(
+            {table.name for table in (*job.topics, *job.looks_up.values()) if isinstance(table, Table)}
+        )
+        self.ids: Mapping[str, str] = {}
+        self._partitions: Mapping[str, int] = {}
+
+    def open(self) -> None:
+        """Refuse topics that are not those of the checkpoint; write down what they are."""
+        written = json.loads(self._checkpoint.read(_WRITTEN) or "{}")
+        self.ids, self._partitions = written.get("ids", {}), written.get("partitions", {})
+        self.refuse_made_again()
+        self.ids = {**self.ids, **self._broker.topic_ids(self._names)}
+        self._partitions = self._counted()
+        now = {"ids": self.ids, "partitions": self._partitions}
+        if now != written:
+            self._checkpoint.write(_WRITTEN, json.dumps(now))
+
+    def refuse_made_again(self, ids: Mapping[str, str] | None = None) -> None:
+        """Refuse a topic that was deleted and made again, and a table whose keys have moved."""
+        known = self.ids if ids is None else ids
+        found = self._broker.topic_ids([name for name in self._names if name in known])
+        for name, id in found.items():
+            if id != known[name]:
+                raise TopicError(
+                    f"topic {name!r} was deleted and made again since flow {self._job.label!r} read it: its "
+                    f"id was {known[name]}, and is {id}; the flow's position is one of the old topic",
+                    hint=_anew(self._job),
+                )
+        self._refuse_moved_keys()
+
+    def _refuse_moved_keys(self) -> None:
+        if not self._partitions:
+            return
+        for name, count in self._counted().items():
+            before = self._partitions.get(name, count)
+            if count != before:
+                raise TopicError(
+                    f"table {name!r} had {before} partitions when flow {self._job.label!r} read it, and has "
+                    f"{count}: its keys have moved, and which row of a key is the newest can't be told",
+                    hint="copy the table to a new topic with that many partitions, and read that one",
+                )
+
+    def _counted(self) -> dict[str, int]:
+        states = self._broker.topics(self._tables) if self._tables else {}
+        return {name: state.partitions for name, state in states.items()}
+
+
+def _anew(job: Job) -> str:
+    pipeline = job.label.removesuffix(f".{job.name}")
+    return (
+        f"let it begin anew with `penstock run {pipeline} --flow {job.name} --begin-anew`, which forgets its "
+        "checkpoint, its state and its ledger; results that were written stay"
+    )

@@ -1,0 +1,77 @@
+"""Going on from the ledger: a flow without state that lost its checkpoint stands where its sink does."""
+
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from penstock.errors import FlowError, LedgerError
+from penstock.log.ledger import Batch, Entry, Offsets
+from penstock.pipeline.checkpoint import Checkpoint
+from penstock.pipeline.job import Job
+from penstock.pipeline.malformed import observed_in
+from penstock.pipeline.plan import Planner, Span
+from penstock.pipeline.read_topics import ReadTopics
+from penstock.pipeline.state import is_stateful
+from penstock.points import reach
+from penstock.sinks.sink import Sink
+
+Settle = Callable[[Batch, Any], None]
+
+
+class Recovery:
+    """Finds where a flow goes on, once what its sink has of the last batch in part is whole."""
+
+    def __init__(self, job: Job, planner: Planner, checkpoint: Checkpoint, topics: ReadTopics) -> None:
+        self._job, self._planner = job, planner
+        self._checkpoint, self._topics = checkpoint, topics
+
+    def is_needed(self, entries: tuple[Entry, ...]) -> bool:
+        """Whether the ledger tells of batches that the checkpoint does not have."""
+        if not any(entry.batch for entry in entries):
+            return False
+        try:
+            self._checkpoint.refuse_misfit(entries)
+        except LedgerError:
+            return True
+        return self._checkpoint.id is None
+
+    def refuse_state(self, frame: DataFrame) -> None:
+        """Refuse a flow whose state is lost with the checkpoint: it would go on with none, in silence."""
+        if is_stateful(frame):
+            raise FlowError(
+                f"flow {self._job.label!r} keeps state, which was lost with its checkpoint "
+                f"{self._checkpoint.path}",
+                hint="bring the checkpoint back from a copy, or let the flow read its topics again with "
+                f"`penstock run … --flow {self._job.name} --begin-anew` and write a new target",
+            )
+
+    def settle(self, sink: Sink, entries: tuple[Entry, ...], before_commit: Settle) -> Offsets | None:
+        """Let every lane write what it owes of the last batch, and return where that ends.
+
+        What is left of a lost checkpoint goes first. It may be killed anywhere and be repeated: lanes that
+        have written are skipped, and the new checkpoint is begun by the query that goes on.
+        """
+        batches = [entry.batch for entry in entries if entry.batch is not None]
+        last = max(batches, key=lambda each: each.number)
+        self._topics.refuse_made_again(last.topics)
+        self._refuse_strangers(last, batches)
+        self._checkpoint.delete()
+        self._topics.open()
+        reach("flow.recovering", self._job.label)
+        if any(entry.batch != last for entry in entries):
+            self._write_again(sink, last, before_commit)
+        return last.end
+
+    def _write_again(self, sink: Sink, batch: Batch, before_commit: Settle) -> None:
+        frame = self._job.bounded_rows(self._planner, Span(batch.start, batch.end))
+        sink.write(frame, batch, lambda run: before_commit(batch, observed_in(run)))
+
+    def _refuse_strangers(self, last: Batch, batches: list[Batch]) -> None:
+        for each in batches:
+            if each != last and not last.follows(each):
+                raise LedgerError(
+                    f"the lanes of flow {self._job.label!r} do not fit together: one has written {last}, "
+                    f"another {each}",
+                    hint="write a new target: the ledger was changed by hand, or is of two flows",
+                )

@@ -1,0 +1,96 @@
+"""Trouble: what Spark's errors mean for a flow, and in one line what an error says."""
+
+import re
+from collections.abc import Callable
+
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+
+from penstock.errors import DataLossError, EngineError, FlowError, PenstockError
+from penstock.pipeline.job import Job
+
+_PYTHON_ERROR = re.compile(r"[A-Za-z_.]*(Error|Exception): ")
+_CALLED = re.compile(r"An error occurred while calling ")
+_CAUSE = re.compile(r"^Caused by: (.+)$", re.M)
+_CLASS = re.compile(r"^:? ?(?:[a-z0-9_]+\.)+[A-Za-z0-9$_]+(?:: |$)")
+_LOSS = re.compile(
+    r"\[KAFKA_DATA_LOSS\.(?P<kind>\w+)\].*?Reason:\s*(?P<what>.+?)(?: SQLSTATE|\n\s*at |\n\n|$)", re.S
+)
+_STATE = re.compile(r"\[(?P<kind>CANNOT_LOAD_STATE_STORE\.\w+)\] (?P<what>[^\n]+)")
+_STATE_FILE = re.compile(r"FileNotFoundException: (?:File )?(?:file:)?(?P<file>\S*/state/\S+)")
+_TIMESTAMP = re.compile(r"\[KAFKA_MALFORMED_RECORD_TIMESTAMP\] (?P<what>[^\n]+)")
+
+
+def engine_is_gone(error: BaseException) -> bool:
+    """Whether Java does not answer any more: nothing can be done in this process."""
+    if isinstance(error, Py4JJavaError):
+        return False
+    if isinstance(error, Py4JNetworkError | ConnectionError):
+        return True
+    return isinstance(error, Py4JError) and "Answer from Java side is empty" in str(error)
+
+
+def explained(error: BaseException, job: Job, path: str) -> BaseException:
+    """Return an error of ours for what Spark says, where it is known what it means for a flow."""
+    if isinstance(error, PenstockError):
+        return error
+    if engine_is_gone(error):
+        return EngineError(
+            f"Spark's Java process has ended under flow {job.label!r}: {one_line(error)}",
+            hint="start the run again; its log and the system's (out of memory?) tell why it died",
+        )
+    text = str(error)
+    for pattern, explain in _MEANINGS:
+        found = pattern.search(text)
+        if found is not None:
+            return explain(found, job, path)
+    return error
+
+
+def _lost_events(found: re.Match[str], job: Job, _: str) -> DataLossError:
+    return DataLossError(
+        f"flow {job.label!r} can't read what it has not read yet: {_folded(found['what'])}",
+        hint="events were deleted before they were read, by retention or by somebody. Nothing was skipped: "
+        'take the loss and go on behind it with options={"failOnDataLoss": "false"}, and give the topic a '
+        "longer retention",
+    )
+
+
+def _lost_state(found: re.Match[str], job: Job, path: str) -> FlowError:
+    what = found.groupdict().get("what") or f"{found['file']} does not exist"
+    return FlowError(
+        f"flow {job.label!r} can't load its state from {path}: {_folded(what)}",
+        hint="a file of the checkpoint was lost: bring it back from a copy, or begin anew with "
+        f"`penstock run … --flow {job.name} --begin-anew` and a new target",
+    )
+
+
+def _strange_time(found: re.Match[str], job: Job, _: str) -> FlowError:
+    return FlowError(
+        f"flow {job.label!r} met a record that Spark can't read: {_folded(found['what'])}",
+        hint="let the producer write milliseconds; what stands there is passed by a new checkpoint behind it",
+    )
+
+
+_MEANINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Job, str], PenstockError]], ...] = (
+    (_LOSS, _lost_events),
+    (_STATE, _lost_state),
+    (_STATE_FILE, _lost_state),
+    (_TIMESTAMP, _strange_time),
+)
+
+
+def one_line(error: BaseException) -> str:
+    """What an error says in a line: of one that a Python worker raised, the last line of its trace; of one
+    that came through Java, its root."""
+    told = [line.strip() for line in str(error).splitlines() if line.strip()]
+    raised = [line for line in told if _PYTHON_ERROR.match(line)]
+    causes = _CAUSE.findall(str(error))
+    if raised:
+        return raised[-1]
+    if told and _CALLED.match(told[0]) and (causes or len(told) > 1):
+        return _CLASS.sub("", causes[-1] if causes else told[1]) or told[1]
+    return (told or [repr(error)])[0]
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split())

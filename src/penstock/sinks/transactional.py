@@ -1,0 +1,174 @@
+"""Transactions with a ledger: messages and the record that tells of them appear together, or not at all."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import confluent_kafka
+from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicPartition
+
+from penstock.errors import PenstockError, SinkError, TargetError
+from penstock.log.broker import Broker
+from penstock.log.client import TIMEOUT, Ear, configuration
+from penstock.settings import Settings
+
+Message = tuple[str, bytes | None, bytes | None, list[tuple[str, bytes]] | None]
+_FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)
+_HOPELESS = {
+    KafkaError.MSG_SIZE_TOO_LARGE: "a result is larger than the topic or the client allows: raise "
+    "max.message.bytes of the topic and message.max.bytes in [kafka], or make the result smaller",
+    KafkaError.INVALID_TRANSACTION_TIMEOUT: "the flow's timeout= is longer than the broker's "
+    "transaction.max.timeout.ms: make it shorter, or raise that",
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: "grant WRITE and DESCRIBE on the topic and on the ledger's",
+    KafkaError.GROUP_AUTHORIZATION_FAILED: "grant READ on the group",
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED: "grant IDEMPOTENT_WRITE on the cluster",
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "grant WRITE and DESCRIBE on the transactional id",
+    KafkaError.SASL_AUTHENTICATION_FAILED: "see the user and the password in [kafka]",
+    KafkaError._AUTHENTICATION: "see the user and the password in [kafka]",
+    KafkaError._SSL: "see the certificates in [kafka]",
+    KafkaError.INVALID_RECORD: "the broker refuses the record, as a compacted topic does without a key",
+    KafkaError.POLICY_VIOLATION: "the broker's policy forbids it",
+    KafkaError.TOPIC_EXCEPTION: "the topic's name is not one that Kafka takes",
+    KafkaError.UNSUPPORTED_VERSION: "the broker is too old for transactions",
+}
+# A client connects when it has something to ask, and one that asks for its coordinator before it is connected
+# rests for half a second. So these clients connect at once, and ask for topics before anything else.
+_AT_ONCE = {"enable.sparse.connections": False}
+_TAIL = 20  # the last record is looked for near the end before the whole ledger is read
+
+
+class TransactionalWriter:
+    """A producer of transactions; opening it ends what an earlier one of its id left open, and shuts it out.
+
+    After any failure it is to be thrown away: librdkafka may let a late request join the next transaction.
+    """
+
+    def __init__(self, settings: Settings, id: str, ledger: str, timeout_ms: int) -> None:
+        self.id = id
+        self._settings, self._ledger = settings, ledger
+        self._undelivered: KafkaError | None = None
+        own = {"linger.ms": 100, "compression.type": "lz4", "queue.buffering.max.messages": 500_000}
+        demanded = {
+            "transactional.id": id,
+            "transaction.timeout.ms": timeout_ms,
+            "partitioner": "murmur2_random",
+            "on_delivery": self._delivered,
+        }
+        with self._explained("open"):
+            self.client = confluent_kafka.Producer(configuration(settings, own | _AT_ONCE, demanded, Ear()))
+            for _ in range(2):  # after one answer it may still take itself for unconnected
+                self.client.list_topics(ledger, TIMEOUT)
+            self.client.init_transactions(TIMEOUT)
+
+    def last_record(self, partition: int) -> bytes | None:
+        """Return the last record of a partition of the ledger, once all before it is decided."""
+        with self._explained("read the ledger of"):
+            return last_record(self._settings, self._ledger, partition)
+
+    def write(
+        self,
+        messages: Iterable[Message],
+        record: tuple[int, bytes],
+        before_commit: Callable[[], None] = lambda: None,
+    ) -> int:
+        """Write messages and a record of the ledger, as (partition, value); return how many messages."""
+        partition, value = record
+        with self._explained("write"):
+            self.client.begin_transaction()
+            sent = self._send_all(messages)
+            self._send(self._ledger, value, str(partition), partition=partition)
+            before_commit()
+            self.client.commit_transaction(2 * TIMEOUT)
+        return sent
+
+    def _send_all(self, messages: Iterable[Message]) -> int:
+        send, sent = self._send, 0
+        for topic, key, value, headers in messages:
+            send(topic, value, key, headers=headers)
+            sent += 1
+        return sent
+
+    def _send(self, topic: str, value: bytes | None, key: bytes | str | None, **more: Any) -> None:
+        """Queue a message; where the queue is full, wait until some are sent."""
+        while True:
+            try:
+                self.client.produce(topic, value, key, **more)
+                return
+            except BufferError:
+                self.client.poll(0.1)
+
+    def _delivered(self, error: KafkaError | None, _: Any) -> None:
+        """Keep why a message was not taken: the commit only says that some were not."""
+        if error is not None and error.code() != KafkaError._PURGE_QUEUE:
+            self._undelivered = self._undelivered or error
+
+    @contextmanager
+    def _explained(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except KafkaException as error:
+            raise self._error(what, self._undelivered or error.args[0]) from error
+
+    def _error(self, what: str, error: Any) -> PenstockError:
+        """One that breaks in may itself be a zombie: who is fenced, only the epoch in the ledger can say."""
+        code = error.code() if isinstance(error, KafkaError) else None
+        said = f"can't {what} {self.id!r}: {error}"
+        if code in _HOPELESS:
+            return TargetError(said, hint=_HOPELESS[code])
+        if code in _FENCED:
+            return SinkError(said, hint="another writer has broken in; the next try finds out who may stay")
+        return SinkError(said, hint="is the broker up? the batch is tried again")
+
+
+def last_record(
+    settings: Settings, topic: str, partition: int, *, wait_for_open: bool = True
+) -> bytes | None:
+    """Return the last committed record of a partition; it counts only if all before it is decided.
+
+    Without `wait_for_open` a transaction that is still open, as a writer at work has one, is not waited for.
+    """
+    demanded = {
+        "group.id": "penstock.ledger",
+        "enable.auto.commit": False,
+        "isolation.level": "read_committed",
+        "enable.partition.eof": True,
+        "auto.offset.reset": "earliest",
+        "fetch.wait.max.ms": 10,
+    }
+    client = confluent_kafka.Consumer(configuration(settings, _AT_ONCE, demanded, Ear()))
+    try:
+        client.list_topics(topic, TIMEOUT)
+        first, _ = client.get_watermark_offsets(TopicPartition(topic, partition), timeout=TIMEOUT)
+        # A reader of committed records is told of no others: the end is asked for elsewhere.
+        broker = Broker(settings)
+        end = broker.end(topic, partition) if wait_for_open else broker.committed_end(topic)[partition]
+        near = max(first, end - _TAIL)
+        found = _last_value(client, TopicPartition(topic, partition, near), end)
+        if found is None and near > first:
+            found = _last_value(client, TopicPartition(topic, partition, OFFSET_BEGINNING), end)
+        return found
+    finally:
+        client.close()
+
+
+def _last_value(client: Any, place: TopicPartition, end: int) -> bytes | None:
+    """Read up to the end; where committed records end before that, a transaction is not decided yet.
+
+    What stands behind it may be the newest record: an older one would have its batch written again.
+    """
+    client.assign([place])
+    last, deadline = None, time.monotonic() + TIMEOUT
+    while time.monotonic() < deadline:
+        message = client.poll(TIMEOUT)
+        if message is None:
+            break
+        if message.error() is None:
+            last = message.value()
+        elif message.error().code() == KafkaError._PARTITION_EOF:
+            if message.offset() >= end:
+                return last
+            client.seek(TopicPartition(place.topic, place.partition, message.offset()))
+        elif not message.error().retriable():
+            raise KafkaException(message.error())
+    raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "the ledger did not answer to its end"))
