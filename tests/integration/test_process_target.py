@@ -15,6 +15,8 @@ from tests.schema_directory import MemoryDirectory
 from penstock.errors import FlowError
 from penstock.events import Event
 from penstock.log import Table, Topic
+from penstock.pipeline.one_to_one import gives_one_result
+from penstock.process import keyed
 from penstock.process.source import DELETED, KnownSchemas, typed
 from penstock.process.target import encoded, with_id
 
@@ -215,3 +217,33 @@ def test_a_deleted_row_of_a_table_is_a_tombstone(spark):
     keyless = spark.createDataFrame([(None, None, None, None, True)], schema)
     with pytest.raises(Exception, match="'account' is null"):
         encoded(keyless, table, flow="f").collect()
+
+
+def test_the_place_is_the_id_where_an_event_has_one_result(spark):
+    """Otherwise what the row holds belongs to it: one event may have several."""
+    rows = spark.createDataFrame([("a", 0, 0, NOW, b"k", b"{}", None)], KAFKA)
+    events = typed(rows, Topic("a", Alert, key="card"), KnownSchemas())
+    recent = keyed.recent(by="card", time="at", within="1 minute")
+    one = (
+        events,
+        events.where("count > 1").withColumn("share", F.lit(1.0)).drop("id"),
+        events.transform(recent).select("event.card", keyed.count().alias("count"), "_source"),
+    )
+    several = (
+        events.union(events),
+        events.withColumn("card", F.explode(F.array("card", "channel"))),
+        events.join(events.select("card").alias("other"), "card"),
+        events.groupBy("card").agg(F.max("_source").alias("_source")),
+        events.select("*", F.window("at", "10 minutes", "5 minutes")),
+    )
+    assert [gives_one_result(each) for each in (*one, *several)] == [True] * 3 + [False] * 5
+    changed = (
+        with_id(results(spark, {"spent": Decimal(n)}), "a", one_to_one=True).first().id for n in (1, 2)
+    )
+    assert len({*changed}) == 1
+
+
+def test_a_made_id_knows_microseconds_apart(spark):
+    times = (datetime(2026, 1, 1, microsecond=n, tzinfo=UTC) for n in (1, 2))
+    ids = {with_id(results(spark, {"at": at}), "a").first().id for at in times}
+    assert len(ids) == 2

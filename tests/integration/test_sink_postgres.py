@@ -107,6 +107,23 @@ def totals(spark, *rows):
     return frame(spark, SIMPLE, *rows)
 
 
+@pytest.mark.parametrize("policy", ["skip", "refuse"])
+def test_a_row_to_append_that_is_there_by_its_id_is_left_out_or_refused(spark, settings, unique, sql, policy):
+    """A real-time flow that was killed emits results again."""
+    table, shape = PostgresTable(f"t{unique}", repeated=policy), "id string, total bigint"
+    sink = PostgresSink(table, StructType.fromDDL(shape), settings, unique, lanes=2)
+    sink.open()
+    sink.write(frame(spark, shape, ("a", 1), ("b", 2)), batch(0, 0, 2))
+    again = frame(spark, shape, ("b", 2), ("c", 3), ("c", 3))
+    if policy == "refuse":
+        with pytest.raises(DataError, match="duplicate key"):
+            sink.write(again, batch(1, 2, 4))
+    else:
+        sink.write(again, batch(1, 2, 4))
+        assert sorted(sql(f"SELECT id FROM t{unique}")) == [("a",), ("b",), ("c",)]
+    sink.close()
+
+
 def test_a_table_checks_itself():
     with pytest.raises(TargetError, match="upsert needs a key"):
         PostgresTable("alerts", write="upsert")
@@ -429,8 +446,8 @@ def test_the_key_needs_a_unique_constraint(spark, opened, sql, unique, made, fit
 
 
 def test_an_id_that_comes_again_is_an_error_and_no_secret(spark, opened, sql):
-    """A plain insert: exactly once is the ledger's work, and nothing hides where it should fail."""
-    sink = opened("id string, n int")
+    """A plain insert, if it is asked for: nothing hides where it should fail."""
+    sink = opened("id string, n int", repeated="refuse")
     rows = frame(spark, "id string, n int", ("a", 1))
     sink.write(rows, batch(0, 0, 1))
     with pytest.raises(DataError, match=r"Key \(id\)=\(a\) already exists"):

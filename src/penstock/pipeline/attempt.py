@@ -43,6 +43,10 @@ class StoppedError(Exception):
     """The batch was not begun, because the flow is to stop."""
 
 
+class GrownError(Exception):
+    """The topics have more partitions than when the flow was planned, and real time has no tasks for them."""
+
+
 @dataclass
 class Attempt:
     """Runs a job with what is known now; `once` ends it when all that is there was worked on."""
@@ -61,6 +65,7 @@ class Attempt:
     _sink: Sink | None = field(default=None, init=False)
     _passed: int = field(default=0, init=False)
     _looked: float = field(default=0.0, init=False)
+    _partitions: int = field(default=0, init=False)
     _batch_began: float = field(default_factory=time.monotonic, init=False)
     _clock: Clock = field(init=False)
     _topics: ReadTopics = field(init=False)
@@ -111,6 +116,7 @@ class Attempt:
 
     def _start_native(self, span: Span, until_end: bool) -> StreamingQuery:
         self._settled.settle_or_roll_back()
+        self._partitions = self._topics.count_partitions()
         frame = self._planned(span)
         options = {f"kafka.{name}": value for name, value in java_settings(self.planner.settings).items()}
         if self.job.mode == "realtime":
@@ -214,6 +220,8 @@ class Attempt:
             self._looked = time.monotonic()
             self._topics.refuse_made_again()
             self._settled.settle_committed()
+            if self.job.mode == "realtime" and self._topics.count_partitions() > self._partitions:
+                raise GrownError
 
     def _reach_commits(self) -> None:
         """Pass the point behind each batch here, not in the listener, where one flow would hold up all."""

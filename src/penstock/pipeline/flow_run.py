@@ -15,7 +15,7 @@ from penstock.errors import (
     PenstockError,
     TopicError,
 )
-from penstock.pipeline.attempt import Attempt
+from penstock.pipeline.attempt import Attempt, GrownError
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.job import Job
 from penstock.pipeline.malformed import Judge
@@ -92,6 +92,8 @@ class FlowRun:
         while not self._stopping.is_set():
             try:
                 self._try()
+            except GrownError:
+                self.say(self.job.name, "its topics have more partitions: planned again")
             except Exception as error:
                 tries = 1 if self._got_on else tries + 1
                 if self._learned(error):

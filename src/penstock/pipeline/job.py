@@ -83,7 +83,7 @@ def flow_job(pipeline: Pipeline, flow: Flow) -> Job:
 def as_written(planner: Planner, flow: Flow, label: str, results: DataFrame) -> DataFrame:
     """Return a flow's results as its sink takes them in."""
     if isinstance(flow.writes, PostgresTable):
-        return with_id(results, label)
+        return with_id(results, label, one_to_one=planner.gives_one_result(flow))
     return planner.messages(flow, label, results)
 
 

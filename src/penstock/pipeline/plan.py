@@ -16,6 +16,7 @@ from penstock.log import Broker, Table, Topic
 from penstock.log.ledger import Offsets
 from penstock.log.ranges import Ranges
 from penstock.pipeline.flow import Flow
+from penstock.pipeline.one_to_one import gives_one_result
 from penstock.process.lookup import current
 from penstock.process.source import KnownSchemas, kafka_rows, known_schemas, typed, undecodable
 from penstock.process.target import encoded, made_by
@@ -26,6 +27,7 @@ from penstock.sinks.postgres import PostgresTable
 
 MALFORMED = "malformed in "  # and the name of an argument: under which its malformed records are counted
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+_AT_MOST = {"maxOffsetsPerTrigger": "1000000"}  # of a topic in a batch, however much waits
 _NOTHING = {"maxOffsetsPerTrigger": "0"}
 _CODECS = {"avro": AvroCodec, "json-schema": JsonSchemaCodec}
 
@@ -54,6 +56,7 @@ class Planner:
     registry: Registry | None = None
     counting: bool = False
     _known: dict[str, KnownSchemas] = field(default_factory=dict)
+    _one_to_one: dict[str, bool] = field(default_factory=dict)
 
     def results(self, flow: Flow, span: Span = WHOLE) -> DataFrame:
         """Return what the flow's function makes of its topics, as a stream or, in replay, as a table."""
@@ -79,7 +82,14 @@ class Planner:
         assert isinstance(flow.writes, Topic)  # noqa: S101
         outlets = {topic.name: topic for topic in flow.outlets}
         ids = self._schema_ids([flow.writes, *flow.outlets])
-        return encoded(results, flow.writes, flow=label, outlets=outlets, schema_ids=ids)
+        one = self.gives_one_result(flow)
+        return encoded(results, flow.writes, flow=label, outlets=outlets, schema_ids=ids, one_to_one=one)
+
+    def gives_one_result(self, flow: Flow) -> bool:
+        """Whether an event has at most one result; judged by one plan, so that all modes give it one id."""
+        if flow.name not in self._one_to_one:
+            self._one_to_one[flow.name] = gives_one_result(self.results(flow.in_mode("replay")))
+        return self._one_to_one[flow.name]
 
     def malformed(
         self,
@@ -140,7 +150,7 @@ class Planner:
             streaming=flow.mode != "replay",
             start=self._everywhere(topic, span.start),
             end=self._everywhere(topic, span.end),
-            options={**flow.options, **(_NOTHING if nothing else {})},
+            options={**_AT_MOST, **flow.options, **(_NOTHING if nothing else {})},
         )
 
     def _counted(self, flow: Flow, argument: str) -> str | None:

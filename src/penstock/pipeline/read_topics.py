@@ -49,6 +49,10 @@ class ReadTopics:
                 )
         self._refuse_moved_keys()
 
+    def count_partitions(self) -> int:
+        """How many partitions there are to be read."""
+        return sum(state.partitions for state in self._broker.topics(self._names).values())
+
     def _refuse_moved_keys(self) -> None:
         if not self._partitions:
             return

@@ -30,6 +30,7 @@ from penstock.process.session import session, shuffle_parts
 from penstock.registry import Registry
 from penstock.settings import Settings
 
+_SPARE = 32  # task slots of a real-time flow
 _STARTING = 2  # flows at a time: all together, their Python processes would not come up in time
 _ENDED = ("stopped", "done", "failed")
 
@@ -170,13 +171,16 @@ class Runner:
         return {topic.name for topics in found for topic in topics}
 
     def _session(self) -> SparkSession:
-        """In real time all tasks of a flow run all the time, and the others need room beside them."""
+        """In real time all tasks of a flow run all the time, and the others need room beside them.
+
+        Slots cost nothing while they are free: some are there for partitions that are added.
+        """
         states = Broker(self._settings).topics(self._read)
         slots = sum(state.partitions for state in states.values()) + len(self._flows)
         for flow in self._flows:
             if flow.mode == "realtime":
                 own = sum(states[topic.name].partitions for topic in flow.reads.values())
-                slots += own + shuffle_parts(self._settings)
+                slots += own + shuffle_parts(self._settings) + _SPARE
         return session(self._settings, name=self.pipeline.name, partitions=slots)
 
     def _lanes(self) -> int:

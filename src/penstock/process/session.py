@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from penstock.local import jars
 from penstock.process.classes import java_options
+from penstock.process.unsignalled import unsignalled
 from penstock.settings import Settings
 
 # Real-time mode needs RocksDB and checkpoint format 2, which also keeps a zombie task from spoiling state.
@@ -90,4 +91,5 @@ def session(
     builder = SparkSession.builder.appName(name)
     for key, value in (_PLAIN | _STATE | chosen | given | dict(config or {})).items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    with unsignalled():
+        return builder.getOrCreate()

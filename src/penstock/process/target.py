@@ -15,7 +15,12 @@ from penstock.process.source import PLACE
 MADE_BY = "penstock.made-by"
 _MESSAGE = "_message"
 _PARTS = ("topic", "partition", "offset")
-_ID_OPTIONS = {"timeZone": "UTC", "ignoreNullFields": "false"}
+_ID_OPTIONS = {
+    "timeZone": "UTC",
+    "ignoreNullFields": "false",
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
 
 
 def encoded(
@@ -25,14 +30,15 @@ def encoded(
     flow: str,
     outlets: Mapping[str, Topic[Any]] | None = None,
     schema_ids: Mapping[str, int] | None = None,
+    one_to_one: bool = False,
 ) -> DataFrame:
     """Return a flow's results as Kafka's rows: topic, key, value and headers.
 
     What can't be as described raises a FlowError now; a row that has no place in its topic, such as one with
     a null in a required field, fails the query when it comes. Rows whose `outlet` is set go to the topic of
-    that name. Without an `id`, one is made of what the row holds and where it came from.
+    that name. Without an `id`, one is made, as `with_id` says.
     """
-    results = with_id(results, flow)
+    results = with_id(results, flow, one_to_one=one_to_one)
     schema, ids = results.schema, schema_ids or {}
     routes = [Route("_result", topic, flow, None, _schema_id(topic, flow, ids))]
     if OUTLET in results.columns:
@@ -47,20 +53,30 @@ def encoded(
     return events.select(message.alias(_MESSAGE), headers.alias("headers")).select(f"{_MESSAGE}.*", "headers")
 
 
-def with_id(results: DataFrame, flow: str) -> DataFrame:
-    """Return results with an `id`: the same for the same row of the same flow, whenever it is made."""
+def with_id(results: DataFrame, flow: str, *, one_to_one: bool = False) -> DataFrame:
+    """Return results with an `id`: the same for the same row of the same flow, whenever it is made.
+
+    Where an event has at most one result (`one_to_one`), flow and place make the id; otherwise it is made of
+    the place and of what the row holds.
+    """
     if "id" in results.columns:
         return results
     parts = [F.lit(flow).alias("flow")]
     if PLACE in results.columns:
         parts += [F.col(PLACE)[part].alias(part) for part in _PARTS]
-    held = [
-        F.col(f"`{field.name}`")
-        for field in sorted(results.schema.fields, key=lambda each: each.name)
-        if field.name != PLACE and not isinstance(field.dataType, NullType)
-    ]
-    told = F.to_json(F.struct(*parts, F.struct(*held).alias("row")), _ID_OPTIONS)
-    return results.select(F.md5(told).alias("id"), "*")
+    if not (one_to_one and PLACE in results.columns):
+        parts.append(_held(results).alias("row"))
+    return results.select(F.md5(F.to_json(F.struct(*parts), _ID_OPTIONS)).alias("id"), "*")
+
+
+def _held(results: DataFrame) -> Column:
+    return F.struct(
+        *(
+            F.col(f"`{field.name}`")
+            for field in sorted(results.schema.fields, key=lambda each: each.name)
+            if field.name != PLACE and not isinstance(field.dataType, NullType)
+        )
+    )
 
 
 def _schema_id(topic: Topic[Any], flow: str, schema_ids: Mapping[str, int]) -> int | None:

@@ -46,6 +46,11 @@ class Driver:
             )
 
     @property
+    def pid(self) -> int | None:
+        """The id of the process, which is that of its group, too."""
+        return None if self._process is None else self._process.pid
+
+    @property
     def alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
 

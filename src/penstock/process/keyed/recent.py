@@ -16,6 +16,7 @@ from penstock.process.windows.watermark import Watermark, as_watermark
 
 EVENT, RECENT, TRUNCATED = "event", "recent", "truncated"
 REACH = "_reach"  # in the event: how far back the recent ones go, in microseconds
+HELD = "_last_"  # how the column of what is kept begins
 _SPAN, _KEY = "_span", "_key"
 _STRETCH = 4  # times the time; the longer, the fewer events are in two stretches, and the longer state stays
 _ROW_BY_ROW = "spark.sql.streaming.useStreamlineAggregator"
@@ -100,7 +101,7 @@ class Recent:
     @property
     def _held(self) -> str:
         """The column of what is kept; a flow with another one can't go on with this one's state."""
-        return f"_last_{self.at_most}_within_{self._us}_us"
+        return f"{HELD}{self.at_most}_within_{self._us}_us"
 
     @property
     def _us(self) -> int:

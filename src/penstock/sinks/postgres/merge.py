@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from psycopg import errors
-from psycopg.sql import SQL, Composed, Identifier, Literal
+from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
 
 from penstock.errors import SinkError
 from penstock.sinks.postgres.columns import DELETED, TableColumn
@@ -21,24 +21,28 @@ _SET_ROOM = """
 
 @dataclass(frozen=True)
 class Merge:
-    """How rows get from staging into a table; with `repeated`, rows that are there already may come again."""
+    """How rows get from staging into a table; with `repeated`, rows that are there already may come again.
+
+    `skips` are the columns that tell whether a row to append is there already.
+    """
 
     table: PostgresTable
     columns: tuple[TableColumn, ...]
     deletes: bool
     repeated: bool
+    skips: tuple[str, ...] = ()
 
-    def run(self, connection: Connection, staging: Staging, lanes: Sequence[Staged]) -> None:
-        """Merge the rows of the attempts that succeeded; those of others are not looked at."""
+    def run(self, connection: Connection, staging: Staging, lanes: Sequence[Staged]) -> int:
+        """Merge the rows of the attempts that succeeded, and return how many were there already."""
         attempts = [lane.attempt for lane in lanes if lane.count]
         if not attempts:
-            return
+            return 0
         staged = _staged(staging, attempts)
         connection.execute(_SET_ROOM, [_ROOM])
         if self.table.write == "append":
-            connection.execute(self._append(staged))
-        else:
-            self._run_upsert(connection, staged)
+            return sum(lane.count for lane in lanes) - connection.execute(self._append(staged)).rowcount
+        self._run_upsert(connection, staged)
+        return 0
 
     def _run_upsert(self, connection: Connection, staged: Composed) -> None:
         try:
@@ -50,7 +54,9 @@ class Merge:
             ) from error
 
     def _append(self, staged: Composed) -> Composed:
-        ending = SQL("ON CONFLICT DO NOTHING" if self.repeated else "")
+        ending: Composable = SQL("ON CONFLICT DO NOTHING" if self.repeated else "")
+        if self.skips and not self.repeated:
+            ending = SQL("ON CONFLICT ({}) DO NOTHING").format(_list(self.skips))
         return SQL("INSERT INTO {} ({names}) SELECT {names} {} {}").format(
             self.table.identifier, staged, ending, names=_list(self._names())
         )

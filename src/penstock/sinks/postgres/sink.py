@@ -1,7 +1,9 @@
 """The sink: staged by executors, merged by the driver in the transaction that writes the ledger."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Literal, get_args
 
 import psycopg
@@ -22,6 +24,7 @@ from penstock.sinks.postgres.table import PostgresTable
 from penstock.sinks.sink import BeforeCommit, nothing
 from penstock.sinks.tasks import task_errors
 
+_log = logging.getLogger("penstock")
 Guarantee = Literal["exactly-once", "at-least-once", "at-most-once"]
 
 
@@ -75,6 +78,7 @@ class PostgresSink:
         with self._connected("open the sink") as connection:
             ledger.prepare(connection)
             target.prepare(connection, self.table, self._columns)
+            self._merge = replace(self._merge, skips=target.repeatable(connection, self.table))
             entry = ledger.take_over(connection, self.id)
             if anew:
                 entry = Entry(entry.epoch)
@@ -143,10 +147,12 @@ class PostgresSink:
             if self._guarantee == "exactly-once" and not entry.owes(batch):
                 return
             table.check(connection, lanes)
-            self._merge.run(connection, table, lanes)
+            repeated = self._merge.run(connection, table, lanes)
             if self._guarantee != "at-most-once":
                 ledger.write_down(connection, self.id, Entry(self.epoch, batch))
             points.reach("sink.postgres.merged", self.id)
+        if repeated:
+            _log.info("%s: %d rows were in %s already", self.id, repeated, self.table.name)
 
     def _clean_up(self, table: Staging) -> None:
         """Drop what is not needed any more; the batch is written, whatever becomes of this."""

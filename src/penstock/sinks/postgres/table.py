@@ -10,6 +10,7 @@ from penstock.errors import SettingsError, TargetError
 from penstock.settings import Secret, Settings
 
 Write = Literal["append", "upsert"]
+Repeated = Literal["skip", "refuse"]
 _NAME = re.compile(r"[^\W\d][\w$-]*")
 _LONGEST = 63  # bytes; PostgreSQL cuts longer names off without a word
 
@@ -22,17 +23,22 @@ class PostgresTable:
     ('card',)
 
     "upsert" keeps the last row of each key. "append" adds every row; the key then only says which rows stay
-    in order, and the column `id`, if there is one, is the primary key. `dsn` is settings.postgres by default.
+    in order, and the column `id`, if there is one, is the primary key. `repeated` says what becomes of a row
+    to append whose id is there already, as after a real-time flow was killed: "skip" leaves it out, "refuse"
+    stops the flow. `dsn` is settings.postgres by default.
     """
 
     name: str
     key: str | tuple[str, ...] | None = None
     write: Write = "append"
+    repeated: Repeated = "skip"
     dsn: str | Secret | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.write not in get_args(Write):
             raise TargetError(f"{self.name}: write is {self.write!r}, expected 'append' or 'upsert'")
+        if self.repeated not in get_args(Repeated):
+            raise TargetError(f"{self.name}: repeated is {self.repeated!r}, expected 'skip' or 'refuse'")
         if self.write == "upsert" and not self.keys:
             raise TargetError(f"{self.name}: upsert needs a key", hint="give key=, or write='append'")
         if len(set(self.keys)) < len(self.keys):

@@ -95,6 +95,15 @@ def _check_kind(table: PostgresTable, kind: str) -> None:
         )
 
 
+def repeatable(connection: Connection, table: PostgresTable) -> tuple[str, ...]:
+    """Return the columns by which a row to append is known to be there already, if it may be."""
+    if table.write != "append" or table.repeated != "skip":
+        return ()
+    found = connection.execute(_FIND, table.path).fetchone()
+    unique = [tuple(names) for (names,) in connection.execute(_UNIQUE, [found[0]])] if found else []
+    return ("id",) if ("id",) in unique else ()
+
+
 def _check_key(connection: Connection, table: PostgresTable, oid: int) -> None:
     if table.write == "append":
         return
