@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from penstock.errors import FlowError
+from penstock.errors import EngineError, FlowError
 from penstock.log import Broker, DeadLetters, Groups, apply
 from penstock.log.topic import DEAD_LETTERS
 from penstock.pipeline.checkpoint import Checkpoint
@@ -114,13 +114,14 @@ class Runner:
             run.stop()
         for run in self.runs.values():
             run.wait(90)
-        self._hear_out()
-        self.spark.streams.removeListener(self._listener)
+        if not self._engine_is_gone:
+            self._hear_out()
+            self.spark.streams.removeListener(self._listener)
         self._positions.close()
         self.progress.close()
         if self._registry is not None:
             self._registry.close()
-        if self._own_spark:
+        if self._own_spark and not self._engine_is_gone:
             self.spark.stop()
 
     def __enter__(self) -> Self:
@@ -144,6 +145,10 @@ class Runner:
         self._positions.reached(run.job.group, progress.end)
         if progress.rows and self._say is not None:
             self._say(name, f"batch {progress.batch}: {progress.rows:,} rows in {progress.seconds:.2f} s")
+
+    @property
+    def _engine_is_gone(self) -> bool:
+        return any(isinstance(run.failure, EngineError) for run in self.runs.values())
 
     def _hear_out(self) -> None:
         """The last batches may be finished before we hear of them."""

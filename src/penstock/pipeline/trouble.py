@@ -13,7 +13,9 @@ _CALLED = re.compile(r"An error occurred while calling ")
 _CAUSE = re.compile(r"^Caused by: (.+)$", re.M)
 _CLASS = re.compile(r"^:? ?(?:[a-z0-9_]+\.)+[A-Za-z0-9$_]+(?:: |$)")
 _LOSS = re.compile(
-    r"\[KAFKA_DATA_LOSS\.(?P<kind>\w+)\].*?Reason:\s*(?P<what>.+?)(?: SQLSTATE|\n\s*at |\n\n|$)", re.S
+    r"Some data may have been lost because they are not available in Kafka any more.*?"
+    r"Reason:\s*(?P<what>.+?)\s*(?:SQLSTATE|\n\s*at |\n\n|$)",
+    re.S,
 )
 _STATE = re.compile(r"\[(?P<kind>CANNOT_LOAD_STATE_STORE\.\w+)\] (?P<what>[^\n]+)")
 _STATE_FILE = re.compile(r"FileNotFoundException: (?:File )?(?:file:)?(?P<file>\S*/state/\S+)")
