@@ -5,13 +5,14 @@ from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from penstock.errors import DataError, DecodeError
+from penstock.errors import DataError, DecodeError, TryAgainError
 from penstock.events import Event
 from penstock.schemas.shape import shape_of
 
 E = TypeVar("E", bound=Event)
 Format = Literal["json", "avro", "json-schema"]
 FORMATS: tuple[Format, ...] = ("json", "avro", "json-schema")
+_NOT_THE_DATA = (TryAgainError, OSError, MemoryError)
 
 
 class Decoded(NamedTuple, Generic[E]):
@@ -22,7 +23,11 @@ class Decoded(NamedTuple, Generic[E]):
 
 
 class Codec(Protocol[E]):
-    """Turns events of one class into bytes and back; what can't be read raises a DataError."""
+    """Turns events of one class into bytes and back; malformed bytes raise a DataError.
+
+    What is not the message's fault, such as a registry that can't be reached, is raised as it is: the same
+    bytes can be decoded later.
+    """
 
     def encode(self, event: E) -> bytes: ...
 
@@ -62,7 +67,9 @@ class JsonCodec(Generic[E]):
 
 
 def unreadable(name: str, data: bytes | None, error: Exception) -> DataError:
-    """Damaged bytes make decoders fail in any way: each of them is the message's fault, not ours."""
+    """Return the error of malformed bytes, which make decoders fail in any way; raise what may pass."""
+    if isinstance(error, _NOT_THE_DATA):
+        raise error
     if isinstance(error, DataError):
         return error
     if data is None:

@@ -78,8 +78,9 @@ class RegisteredCodec(ABC, Generic[E]):
         return self.write(event, self._own)
 
     def decode(self, data: bytes | None) -> E:
+        read = self._reader(data)
         try:
-            return self._revive(self._reader(data)(data[5:]))  # type: ignore[no-any-return, index]
+            return self._revive(read(data[5:]))  # type: ignore[no-any-return, index]
         except Exception as error:
             raise unreadable(self._name, data, error) from error
 
@@ -95,18 +96,30 @@ class RegisteredCodec(ABC, Generic[E]):
                 else:
                     events.append(self.decode(data))
             except Exception as error:
-                failures[len(events)] = unreadable(self._name, data, error)
+                failures[len(events)] = self._failure(data, error)
                 events.append(None)
         return Decoded(events, failures)
 
+    def _failure(self, data: bytes | None, error: Exception) -> DataError:
+        """Return the error of a malformed message; `decode` has judged already what it raises."""
+        is_own = data is not None and data[:5] == self._own_header
+        if not is_own and not isinstance(error, DataError):
+            raise error
+        return unreadable(self._name, data, error)
+
     def _reader(self, data: bytes | None) -> Read:
+        """Return what reads a message; an error of the directory of schemas is raised as it is."""
         if data is None:
-            raise TypeError("no value")
+            raise unreadable(self._name, data, TypeError("no value"))
         if len(data) < 5 or data[0] != 0:
             raise DecodeError(f"{len(data)} bytes do not begin with a schema's number: {data[:5].hex(' ')}")
         id = _HEADER.unpack_from(data)[1]
         if id not in self._readers:
-            self._readers[id] = self._make_reader(self._directory.written(self._subject, id))
+            schema = self._directory.written(self._subject, id)
+            try:
+                self._readers[id] = self._make_reader(schema)
+            except Exception as error:
+                raise unreadable(self._name, data, error) from error
             if self._readers[id] == self.read_own:
                 self._own_header = data[:5]
         return self._readers[id]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from tests.event_samples import Order, orders, random_order
 from tests.schema_directory import MemoryDirectory
 
-from penstock.errors import DataError, DecodeError
+from penstock.errors import DataError, DecodeError, LogError
 from penstock.log import Topic
 from penstock.schemas import avro_schema
 
@@ -140,3 +140,49 @@ def test_json_is_what_other_readers_expect():
     assert document["total"] == str(order.total)
     assert datetime.fromisoformat(document["at"]).astimezone(UTC) == order.at
     assert document["channel"] == order.channel.value
+
+
+class Outage(MemoryDirectory):
+    """A directory of schemas that can't be reached while `error` is set."""
+
+    error = None
+
+    def written(self, subject, id):
+        if self.error is not None:
+            raise self.error
+        return super().written(subject, id)
+
+
+@pytest.mark.parametrize("format", ["avro", "json-schema"])
+@pytest.mark.parametrize("error", [LogError("no answer"), ConnectionRefusedError(), RuntimeError("a bug")])
+def test_an_outage_of_the_registry_is_no_fault_of_the_message(format, error):
+    directory = Outage()
+    topic = Topic("orders", Order, format=format)
+    order = random_order(Random(1))
+    data = topic.codec(directory).encode(order)
+    codec = topic.codec(directory)
+    directory.error = error
+    with pytest.raises(type(error)):
+        codec.decode(data)
+    with pytest.raises(type(error)):
+        codec.decode_all([b"malformed", None, data])
+    directory.error = None
+    events, failures = codec.decode_all([b"malformed", None, data])
+    assert events == [None, None, order]
+    assert failures.keys() == {0, 1}
+
+
+def test_what_may_pass_is_no_fault_of_the_message_in_any_format():
+    for format in FORMATS:
+        codec = codec_for(Order, format)
+        data = codec.encode(random_order(Random(1)))
+        codec.decode(data)
+        codec._revive = _unreachable
+        with pytest.raises(LogError, match="no answer"):
+            codec.decode(data)
+        with pytest.raises(LogError, match="no answer"):
+            codec.decode_all([data])
+
+
+def _unreachable(_):
+    raise LogError("no answer")
