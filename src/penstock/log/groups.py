@@ -10,6 +10,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicP
 from penstock.errors import GroupError
 from penstock.log.broker import Broker
 from penstock.log.client import TIMEOUT, Ear, asking, configuration, patiently
+from penstock.log.identity import mark
 from penstock.log.ledger import Offsets
 from penstock.log.positions import Position
 from penstock.settings import Settings
@@ -102,7 +103,8 @@ class Groups:
                 f"group {group!r} has {len(state.members)} members",
                 hint="stop them, then reset its positions",
             )
-        count = Broker(self._settings).topic(topic).partitions
+        broker = Broker(self._settings)
+        count, id = broker.topic(topic).partitions, broker.topic_ids([topic]).get(topic)
         partitions = [TopicPartition(topic, number) for number in range(count)]
         with _reader(self._settings, group) as reader, asking(f"find positions in {topic!r}"):
             before = {
@@ -110,7 +112,7 @@ class Groups:
             }
             after = to.resolve(reader, partitions)
         if not dry_run:
-            request = [ConsumerGroupTopicPartitions(group, after)]
+            request = [ConsumerGroupTopicPartitions(group, [mark(each, id) for each in after])]
             with asking(f"reset group {group!r}"):
                 self._admin.alter_consumer_group_offsets(request)[group].result(TIMEOUT)
         return [Move(each.partition, before.get(each.partition), each.offset) for each in after]
