@@ -19,3 +19,14 @@ class MemoryDirectory:
         _, kind, text = self._known[id - 1]
         mine = [each for each in self._known if each[0] == subject]
         return WrittenSchema(kind, text, mine.index(self._known[id - 1]) + 1)
+
+
+class Outage(MemoryDirectory):
+    """A directory of schemas that can't be reached while `error` is set."""
+
+    error = None
+
+    def written(self, subject, id):
+        if self.error is not None:
+            raise self.error
+        return super().written(subject, id)

@@ -8,6 +8,7 @@ from threading import Thread
 
 import pytest
 from confluent_kafka import TopicPartition
+from tests.schema_directory import Outage
 
 from penstock.errors import ConfigurationError, GroupError, LogError, TopicError
 from penstock.events import Event
@@ -196,6 +197,113 @@ def test_a_rebalance_shares_the_partitions(settings, topic):
             members = Groups(settings).describe(topic.name).members
             assert len(members) == 2
     assert [event.kind for event in told][:2] == ["assigned", "revoked"]
+
+
+def test_a_loop_that_is_left_goes_on_where_it_was_left(settings, topic):
+    produce(settings, topic, 30)
+    with Consumer(topic, settings, group=topic.name) as consumer:
+        first = crash_in_the_body(consumer, 12)
+        second = numbers(consumer)
+    assert sorted(first + second) == list(range(30)), "by the same consumer, too"
+    with Consumer(topic, settings, deduplicate=20) as consumer:
+        first = crash_in_the_body(consumer, 12)
+        assert sorted(first + numbers(consumer)) == list(range(30))
+
+
+@pytest.mark.parametrize("how", ["records", "batches", "at-most-once", "transactions"])
+def test_an_outage_of_the_registry_loses_no_event_and_makes_no_dead_letter(settings, topic, how):
+    directory, named = Outage(), Topic(topic.name, Step, key="key", partitions=2, format="avro")
+    with Producer(settings, schemas=directory) as producer:
+        producer.send_all(named, [Step(f"k{number}", number) for number in range(20)])
+    options = {"group": topic.name, "schemas": directory}
+
+    def read(consumer):
+        if how == "transactions":
+            found = [each.events for each in consumer.transactions(10, "100 ms", idle="1 second")]
+        else:
+            found = [each.events for each in consumer.batches(10, "100 ms", idle="1 second")]
+        return sorted(event.number for events in found for event in events)
+
+    if how == "transactions":
+        consumer = ExactlyOnce(named, settings, **options)
+    elif how == "at-most-once":
+        consumer = Consumer(named, settings, delivery=how, **options)
+    else:
+        consumer = Consumer(named, settings, **options)
+    with consumer:
+        directory.error = LogError("no answer")
+        for _ in range(2):
+            with pytest.raises(LogError, match="no answer"):
+                numbers(consumer) if how == "records" else read(consumer)
+        directory.error = None
+        assert (numbers(consumer) if how == "records" else read(consumer)) == list(range(20))
+    assert topic.name + DEAD_LETTERS not in Broker(settings).topics()
+
+
+def test_a_group_that_starts_at_the_end_misses_nothing_after_a_crash(settings, topic):
+    """Where it starts is written down at once: a crash before the first commit does not move it."""
+    produce(settings, topic, 10)
+    with Consumer(topic, settings, group=topic.name, start=from_end()) as consumer:
+        assert numbers(consumer) == []
+    produce(settings, topic, 10, first=10)
+    with Consumer(topic, settings, group=topic.name, start=from_end()) as consumer:
+        assert numbers(consumer) == list(range(10, 20))
+
+
+def make_again(settings, topic, count):
+    broker = Broker(settings)
+    broker.delete(topic.name)
+    apply([topic], broker)
+    produce(settings, topic, count, first=1000)
+
+
+@pytest.mark.parametrize("kind", [Consumer, ExactlyOnce])
+def test_a_topic_that_was_made_again_is_refused_at_the_start(settings, topic, kind):
+    produce(settings, topic, 20)
+    with kind(topic, settings, group=topic.name) as consumer:
+        if kind is Consumer:
+            numbers(consumer)
+        else:
+            list(consumer.transactions(100, "100 ms", idle="1 second"))
+        known = consumer.client.committed([TopicPartition(topic.name, number) for number in (0, 1)])
+    make_again(settings, topic, 60)
+    with Consumer(topic, settings, group=topic.name) as consumer:
+        consumer.client.commit(offsets=known, asynchronous=False)  # as a broker that was down would have it
+    with kind(topic, settings, group=topic.name) as consumer:
+        for _ in range(2):
+            with pytest.raises(TopicError, match="deleted and made again") as caught:
+                numbers(consumer) if kind is Consumer else list(consumer.transactions(idle="1 second"))
+    id = Broker(settings).topic_ids([topic.name])[topic.name]
+    assert f"now it has the id {id}" in str(caught.value)
+    assert f"penstock groups reset {topic.name} {topic.name} --to beginning --yes" in str(caught.value)
+
+    Groups(settings).reset(topic.name, topic.name, from_beginning(), dry_run=False)
+    with Consumer(topic, settings, group=topic.name) as consumer:
+        assert numbers(consumer) == list(range(1000, 1060))
+
+
+@pytest.mark.parametrize("group", [True, False])
+def test_a_topic_that_is_made_again_while_it_is_read_is_refused(settings, topic, group, monkeypatch):
+    monkeypatch.setattr("penstock.log.identity._CHECK_EVERY", 0.2)
+    produce(settings, topic, 20)
+    with Consumer(topic, settings, group=topic.name if group else None) as consumer:
+        assert numbers(consumer) == list(range(20))
+        make_again(settings, topic, 80)
+        time.sleep(0.3)
+        with pytest.raises((TopicError, LogError), match=r"made again|no longer is"):
+            numbers(consumer)
+
+
+def test_positions_without_an_id_are_believed_and_gain_one(settings, topic):
+    produce(settings, topic, 20)
+    places = [TopicPartition(topic.name, number) for number in (0, 1)]
+    with Consumer(topic, settings, group=topic.name) as consumer:
+        plain = [TopicPartition(topic.name, number, 0, "of another client") for number in (0, 1)]
+        consumer.client.commit(offsets=plain, asynchronous=False)
+    with Consumer(topic, settings, group=topic.name) as consumer:
+        assert numbers(consumer) == list(range(20))
+        id = Broker(settings).topic_ids([topic.name])[topic.name]
+        assert {each.metadata for each in consumer.client.committed(places)} == {f"penstock.topic-id={id}"}
 
 
 def test_a_static_member_comes_back_without_a_rebalance(settings, topic):

@@ -27,6 +27,7 @@ _NOT_YET = (
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
     KafkaError.NOT_COORDINATOR,
+    KafkaError.UNSTABLE_OFFSET_COMMIT,
 )
 _REFUSED = (KafkaError._AUTHENTICATION, KafkaError._SSL)
 _WRONG_TOPIC = (KafkaError.INVALID_CONFIG, KafkaError.INVALID_PARTITIONS, KafkaError.TOPIC_ALREADY_EXISTS)
@@ -61,9 +62,9 @@ def passes(error: KafkaError) -> bool:
     return error.retriable() or error.code() in (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT)
 
 
-def patiently(ask: Callable[[], T]) -> T:
+def patiently(ask: Callable[[], T], patience: float = TIMEOUT) -> T:
     """Ask again while the broker will know in a moment, as of a topic that is new or after its start."""
-    deadline = time.monotonic() + TIMEOUT
+    deadline = time.monotonic() + patience
     while True:
         try:
             return ask()

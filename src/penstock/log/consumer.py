@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
@@ -11,13 +12,15 @@ import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from penstock.durations import duration
-from penstock.errors import ConfigurationError, LogError
+from penstock.errors import ConfigurationError, LogError, PenstockError
 from penstock.events import Event
-from penstock.log.client import TIMEOUT, Ear, asking, configuration, explain, passes
+from penstock.log.client import TIMEOUT, Ear, asking, configuration, explain, passes, patiently
 from penstock.log.dead_letters import DeadLetters, dead_letter
+from penstock.log.identity import TopicIdentity
 from penstock.log.positions import Position, from_beginning
 from penstock.log.records import Batch, Record
 from penstock.log.repeats import Repeats
+from penstock.log.rewinds import Rewinds
 from penstock.log.topic import Table, Topic, check_name
 from penstock.schemas import SchemaDirectory
 from penstock.settings import Settings
@@ -86,15 +89,18 @@ class Consumer(Generic[E]):
         self._repeats = Repeats(_MEMORY if deduplicate is True else deduplicate) if deduplicate else None
         self._dead = DeadLetters(settings)
         self._done: dict[int, int] = {}  # partition → offset after the last processed message
+        self._rewinds = Rewinds()
+        self._failure: PenstockError | None = None  # of a callback, where it can't be raised
         self._committed_at = time.monotonic()
         self._closing = False
+        self._patience = 0.0  # how long another member's transaction may be in the way
         self._ear = Ear()
         demanded = (kafka or {}) | _DEMANDED
         with asking("make a consumer"):
             self._client = confluent_kafka.Consumer(
                 configuration(settings, _own(self.group, member), demanded, self._ear)
             )
-        self._open()
+        self._open(settings)
 
     @property
     def client(self) -> Any:
@@ -115,17 +121,18 @@ class Consumer(Generic[E]):
 
     def records(self, *, idle: str | timedelta | None = None) -> Iterator[Record[E]]:
         """Yield record by record; with `idle`, end when nothing has come for that long."""
-        after = self._delivery == "at-least-once"
         for messages in self._polls(500, None, idle):
-            batch = self._decode(messages)
-            if not after and not self._finish(messages, now=True):
-                continue
-            for record in batch:
-                yield record
-                if after:
-                    self._done[record.partition] = record.offset + 1
-            if after:
-                self._finish(messages)
+            finished: dict[int, int] = {}
+            with self._read_again_unless(finished, messages):
+                batch = self._decode(messages)
+                if not self._may_deliver(messages, finished):
+                    continue
+                for record in batch:
+                    yield record
+                    finished[record.partition] = record.offset + 1
+                    if self._delivery == "at-least-once":
+                        self._done[record.partition] = record.offset + 1
+                self._count_as_done(messages, finished)
 
     def batches(
         self,
@@ -135,19 +142,20 @@ class Consumer(Generic[E]):
         idle: str | timedelta | None = None,
     ) -> Iterator[Batch[E]]:
         """Yield batches of up to `size` events, collected for `wait` at most."""
-        after = self._delivery == "at-least-once"
         for messages in self._polls(size, wait, idle):
-            batch = self._decode(messages)
-            if not after and not self._finish(messages, now=True):
-                continue
-            if batch:
-                yield batch
-            if after:
-                self._finish(messages)
+            finished: dict[int, int] = {}
+            with self._read_again_unless(finished, messages):
+                batch = self._decode(messages)
+                if not self._may_deliver(messages, finished):
+                    continue
+                if batch:
+                    yield batch
+                self._count_as_done(messages, finished)
 
     def seek(self, partition: int, offset: int) -> None:
         """Go on reading a partition at another offset."""
         self._done.pop(partition, None)
+        self._rewinds.seek(partition)
         with asking(f"seek to {offset} in partition {partition}", self._ear):
             self._client.seek(TopicPartition(self.topic.name, partition, offset))
 
@@ -157,10 +165,15 @@ class Consumer(Generic[E]):
         self._committed_at = time.monotonic()
         if self.group is None or not self._done:
             return True
-        positions = [TopicPartition(self.topic.name, *each) for each in self._done.items()]
-        self._done.clear()
+        if not self._is_member():
+            return False
+        done, self._done = self._done, {}
+        positions = [self._identity.position(*each) for each in done.items()]
         with asking(f"commit positions of group {self.group!r}", self._ear):
-            return self._commit(positions)
+            accepted = self._commit(positions)
+        if not accepted:
+            self._done = done | self._done  # a rebalance that is under way may leave them here
+        return accepted
 
     def _commit(self, positions: list[TopicPartition]) -> bool:
         """A broker in the midst of a rebalance asks to try again: the rebalance goes on by itself."""
@@ -193,17 +206,47 @@ class Consumer(Generic[E]):
     ) -> None:
         self.close()
 
-    def _open(self) -> None:
+    @contextmanager
+    def _read_again_unless(self, finished: dict[int, int], messages: list[Any]) -> Iterator[None]:
+        """If the body is left before its end, what was not finished is read again by the next loop."""
+        try:
+            yield
+        except BaseException:
+            self._rewinds.read_again(
+                message for message in messages if message.offset() >= finished.get(message.partition(), 0)
+            )
+            raise
+
+    def _may_deliver(self, messages: list[Any], finished: dict[int, int]) -> bool:
+        """At most once: commit first; what the group does not let us have is not delivered."""
+        if self._delivery == "at-least-once":
+            return True
+        if not self._finish(messages, now=True):
+            self._done.clear()
+            self._rewinds.read_again(messages)
+            return False
+        finished.update(_ends(messages))
+        return True
+
+    def _count_as_done(self, messages: list[Any], finished: dict[int, int]) -> None:
+        finished.update(_ends(messages))
+        if self._delivery == "at-least-once":
+            self._finish(messages)
+
+    def _is_member(self) -> bool:
+        """Whether the group knows this member: without an id the broker can't tell that it was given up."""
+        return bool(self._client.memberid())
+
+    def _open(self, settings: Settings) -> None:
         name = self.topic.name
         with asking(f"read topic {name!r}", self._ear):
             found = self._client.list_topics(name, timeout=TIMEOUT).topics[name]
             if found.error is not None:
                 raise explain(f"read topic {name!r}", found.error)
+            self._identity = TopicIdentity(name, settings, self.group)
             if self.group is None:
                 partitions = [TopicPartition(name, number) for number in found.partitions]
-                places = self._start.resolve(self._client, partitions)
-                repeats = self._repeats
-                self._client.assign(places if not repeats else [self._rewound(p, repeats) for p in places])
+                self._client.assign(self._rewound(self._start.resolve(self._client, partitions)))
             else:
                 self._client.subscribe(
                     [name], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
@@ -217,7 +260,12 @@ class Consumer(Generic[E]):
         patience = duration(idle).total_seconds() if idle is not None else None
         quiet_since = time.monotonic()
         while True:
+            if self._is_behind:
+                self._go_back()
+                quiet_since = time.monotonic()
             messages = self._collect(size, linger)
+            with self._read_again_unless({}, messages):
+                self._identity.check_if_due()
             if messages:
                 yield messages
             if messages or not self._joined:
@@ -228,19 +276,59 @@ class Consumer(Generic[E]):
                 self._finish([])
 
     def _collect(self, size: int, linger: float) -> list[Any]:
-        """Wait a tick for a first message, so that Ctrl-C is heard, then for more of them."""
+        """Return messages that are this member's to work on; none are skipped if an error comes between."""
+        found: list[Any] = []
+        self._rewinds.begin()
         with asking(f"read topic {self.topic.name!r}", self._ear):
-            first = self._client.poll(_TICK)
-            if first is None:
-                return []
-            found = [first]
-            deadline = time.monotonic() + linger
-            while len(found) < size:
-                left = deadline - time.monotonic()
-                found += self._client.consume(size - len(found), timeout=max(0.0, min(left, _TICK)))
-                if left <= 0:
-                    break
-        return [message for message in found if message.error() is None or self._raise(message)]
+            try:
+                self._fetch(found, size, linger)
+                good = self._rewinds.current([each for each in found if self._is_good(each)])
+                if self._failure is not None:
+                    raise self._failure
+            except BaseException:
+                self._rewinds.read_again(each for each in found if each.error() is None)
+                raise
+        return good
+
+    def _fetch(self, found: list[Any], size: int, linger: float) -> None:
+        """Wait a tick for a first message, so that Ctrl-C is heard, then for more of them."""
+        first = self._client.poll(_TICK)
+        if first is None:
+            return
+        found.append(first)
+        deadline = time.monotonic() + linger
+        while len(found) < size:
+            left = deadline - time.monotonic()
+            found += self._client.consume(size - len(found), timeout=max(0.0, min(left, _TICK)))
+            if left <= 0:
+                break
+
+    @property
+    def _is_behind(self) -> bool:
+        """Whether something is to be read again."""
+        return bool(self._rewinds.back)
+
+    def _go_back(self) -> None:
+        """Seek to what is to be read again; a partition that is not to be had yet is tried once more."""
+        with asking(f"read topic {self.topic.name!r} again", self._ear):
+            held = {each.partition for each in self._client.assignment()}
+            for partition, offset in list(self._rewinds.back.items()):
+                try:
+                    if partition in held:
+                        self._seek(TopicPartition(self.topic.name, partition, offset))
+                    del self._rewinds.back[partition]
+                except KafkaException as error:
+                    if error.args[0].code() != KafkaError._STATE:
+                        raise
+
+    def _seek(self, place: TopicPartition) -> None:
+        if self._repeats is not None:
+            place.offset = self._repeats.resume_from(place)
+        for each in self._rewound([place]):
+            self._client.seek(each)
+
+    def _is_good(self, message: Any) -> bool:
+        return message.error() is None or self._raise(message)
 
     def _raise(self, message: Any) -> bool:
         error = message.error()
@@ -287,7 +375,7 @@ class Consumer(Generic[E]):
             return True
         if self._repeats is not None:
             messages = [message for message in messages if not self._repeats.is_old(message)]
-        self._done.update([(message.partition(), message.offset() + 1) for message in messages])
+        self._done.update(_ends(messages))
         if now or time.monotonic() - self._committed_at >= self._commit_every:
             return self.commit()
         return True
@@ -295,37 +383,72 @@ class Consumer(Generic[E]):
     def _assigned(self, client: Any, partitions: list[TopicPartition]) -> None:
         if self._closing:
             return
-        client.incremental_assign(self._places(partitions))
+        try:
+            with asking(f"find the positions of group {self.group!r}", self._ear):
+                self._identity.check()
+                places = self._places(partitions)
+                client.incremental_assign(self._rewound(places))
+        except PenstockError as error:
+            self._failure = error
+            return
+        self._rewinds.assign(places)
         self._tell("assigned", partitions)
 
     def _places(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
         """Where the group stands in partitions, or where it starts if it has no position there yet."""
-        known = self._client.committed(partitions, timeout=TIMEOUT) if partitions else []
+        known = self._committed(partitions) if partitions else []
+        for each in known:
+            self._identity.refuse_foreign(each)
         unknown = [each for each in known if each.offset < 0]
-        started = self._start.resolve(self._client, unknown) if unknown else []
-        places = [each for each in known if each.offset >= 0] + started
-        return places if self._repeats is None else [self._rewound(each, self._repeats) for each in places]
+        return [each for each in known if each.offset >= 0] + (self._started(unknown) if unknown else [])
 
-    def _rewound(self, place: TopicPartition, repeats: Repeats) -> TopicPartition:
-        first, _ = self._client.get_watermark_offsets(place, timeout=TIMEOUT)
-        return repeats.rewind(place, first)
+    def _committed(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        """Ask for positions; a member that died in a transaction keeps us waiting until it is timed out."""
+        patience = self._patience + TIMEOUT
+        return patiently(lambda: self._client.committed(partitions, timeout=TIMEOUT), patience)
+
+    def _started(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        """Where to start: written down if it moves, or a crash before the first commit would skip events."""
+        places = self._start.resolve(self._client, partitions)
+        if self._start.kind != "beginning":
+            self._commit([self._identity.position(each.partition, each.offset) for each in places])
+        return places
+
+    def _rewound(self, places: list[TopicPartition]) -> list[TopicPartition]:
+        """Where to read from: further back if repetitions of earlier events are to be known."""
+        if self._repeats is None:
+            return places
+        firsts = [self._client.get_watermark_offsets(each, timeout=TIMEOUT)[0] for each in places]
+        return [self._repeats.rewind(*each) for each in zip(places, firsts, strict=True)]
 
     def _revoked(self, client: Any, partitions: list[TopicPartition]) -> None:
-        self.commit()  # if it is too late for that, the next owner reads them again
-        client.incremental_unassign(partitions)
-        self._tell("revoked", partitions)
+        try:
+            self.commit()  # if it is too late for that, the next owner reads them again
+        finally:
+            self._part_with(client, partitions, "revoked")
 
     def _lost(self, client: Any, partitions: list[TopicPartition]) -> None:
         """Somebody else has them already: a commit would move their position back."""
+        self._part_with(client, partitions, "lost")
+
+    def _part_with(
+        self, client: Any, partitions: list[TopicPartition], kind: Literal["revoked", "lost"]
+    ) -> None:
         for each in partitions:
             self._done.pop(each.partition, None)
+        self._rewinds.revoke(each.partition for each in partitions)
         client.incremental_unassign(partitions)
-        self._tell("lost", partitions)
+        self._tell(kind, partitions)
 
     def _tell(self, kind: Literal["assigned", "revoked", "lost"], partitions: list[TopicPartition]) -> None:
         self.rebalances += 1
         if self._on_rebalance is not None:
             self._on_rebalance(Rebalance(kind, tuple(sorted(each.partition for each in partitions))))
+
+
+def _ends(messages: list[Any]) -> dict[int, int]:
+    """Where each partition goes on after some messages of it."""
+    return {message.partition(): message.offset() + 1 for message in messages}
 
 
 def _own(group: str | None, member: str | None) -> dict[str, Any]:

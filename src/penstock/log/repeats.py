@@ -25,6 +25,10 @@ class Repeats:
         self._seen[place.partition] = {}
         return TopicPartition(place.topic, place.partition, max(first, place.offset - self._memory))
 
+    def resume_from(self, place: TopicPartition) -> int:
+        """Return where handing out goes on after reading went back: never at what is only remembered."""
+        return max(int(place.offset), self._resume.get(place.partition, 0))
+
     def is_old(self, message: Any) -> bool:
         """Say whether a message was read only to be remembered."""
         return bool(message.offset() < self._resume.get(message.partition(), 0))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
-from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from penstock.durations import duration
 from penstock.errors import LogError
@@ -44,6 +44,7 @@ class Writer:
         }
         self._producer: Producer | None = None
         self._open = False
+        self.is_fenced = False  # whether another writer of this id has taken over, as far as was noticed
 
     @property
     def producer(self) -> Producer:
@@ -52,15 +53,22 @@ class Writer:
             raise LogError("no transaction is open")
         return self._producer
 
+    def fence(self) -> Producer:
+        """End what an earlier writer of this id left open: only then is it known which positions count."""
+        if self._producer is None:
+            with asking("become the only writer of a transaction"):
+                made = Producer(self._settings, schemas=self._schemas, kafka=self._kafka)
+                made.client.init_transactions(TIMEOUT)
+            self._producer = made
+        return self._producer
+
     def begin(self) -> Producer:
         """Open a transaction."""
+        producer = self.fence()
         with asking("begin a transaction"):
-            if self._producer is None:
-                self._producer = Producer(self._settings, schemas=self._schemas, kafka=self._kafka)
-                self._producer.client.init_transactions(TIMEOUT)
-            self._producer.client.begin_transaction()
+            producer.client.begin_transaction()
             self._open = True
-        return self._producer
+        return producer
 
     def commit(self, positions: list[TopicPartition], group: Any) -> None:
         """Commit what was sent together with the positions that were read."""
@@ -76,8 +84,8 @@ class Writer:
             return
         try:
             self._producer.client.abort_transaction(TIMEOUT)
-        except KafkaException:
-            pass  # the next producer of this id ends it
+        except KafkaException as error:  # the next producer of this id ends the transaction
+            self.is_fenced = error.args[0].code() in (KafkaError._FENCED, KafkaError._FATAL)
         finally:
             self._producer, self._open = None, False
 
@@ -141,20 +149,27 @@ class ExactlyOnce(Consumer[E]):
             kafka=kafka,
         )
         self._settings = settings
+        self._patience = duration(timeout).total_seconds()
+        self._unsettled = False  # whether a transaction has failed, perhaps after it was committed
 
     def transactions(
         self, size: int = 500, wait: str | timedelta = "1 second", *, idle: str | timedelta | None = None
     ) -> Iterator[Transaction[E]]:
         """Yield transactions of up to `size` events; each commits when the next one is asked for."""
         for messages in self._polls(size, wait, idle):
-            producer = self._writer.begin()
-            self._dead = DeadLetters(self._settings, producer)
+            # Taken now: it is out of date if the group gives the partitions to another member meanwhile.
+            group = self._client.consumer_group_metadata()
+            if not self._is_member():
+                self._rewinds.read_again(messages)
+                continue
             try:
+                producer = self._writer.begin()
+                self._dead = DeadLetters(self._settings, producer)
                 yield Transaction(self._decode(messages), producer)
+                self._commit_all(messages, group)
             except BaseException:
                 self._undo()
                 raise
-            self._commit_or_undo(messages)
 
     def commit(self) -> bool:
         """Positions are committed with the transaction, never by themselves."""
@@ -165,18 +180,30 @@ class ExactlyOnce(Consumer[E]):
         self._writer.abort()
         super().close()
 
-    def _commit_or_undo(self, messages: list[Any]) -> None:
+    def _commit_all(self, messages: list[Any], group: Any) -> None:
+        """Commit; what the broker refuses, because the group has changed, is undone and read again."""
         done = {message.partition(): message.offset() + 1 for message in messages}
-        positions = [TopicPartition(self.topic.name, *each) for each in done.items()]
         try:
-            self._writer.commit(positions, self._client.consumer_group_metadata())
+            self._writer.commit([self._identity.position(*each) for each in done.items()], group)
         except KafkaException as error:
             self._undo()
             if error.args[0].fatal():
                 raise explain("commit a transaction", error.args[0]) from error
 
     def _undo(self) -> None:
-        """Abort, and go back to where the group's committed positions are."""
+        """Abort; before more is read, the outcome is settled and reading goes back to where the group is."""
+        self._unsettled = True
         self._writer.abort()
-        for place in self._places(self._client.assignment()):
-            self._client.seek(place)
+
+    @property
+    def _is_behind(self) -> bool:
+        return self._unsettled or super()._is_behind
+
+    def _go_back(self) -> None:
+        if self._unsettled:
+            self._writer.fence()
+            with asking(f"find the positions of group {self.group!r}", self._ear):
+                places = self._places(self._client.assignment())
+            self._rewinds.back.update({place.partition: place.offset for place in places})
+            self._unsettled = False
+        super()._go_back()

@@ -9,7 +9,7 @@ import fastavro
 import pytest
 from hypothesis import given, settings
 from tests.event_samples import Order, orders, random_order
-from tests.schema_directory import MemoryDirectory
+from tests.schema_directory import MemoryDirectory, Outage
 
 from penstock.errors import DataError, DecodeError, LogError
 from penstock.log import Topic
@@ -140,17 +140,6 @@ def test_json_is_what_other_readers_expect():
     assert document["total"] == str(order.total)
     assert datetime.fromisoformat(document["at"]).astimezone(UTC) == order.at
     assert document["channel"] == order.channel.value
-
-
-class Outage(MemoryDirectory):
-    """A directory of schemas that can't be reached while `error` is set."""
-
-    error = None
-
-    def written(self, subject, id):
-        if self.error is not None:
-            raise self.error
-        return super().written(subject, id)
 
 
 @pytest.mark.parametrize("format", ["avro", "json-schema"])
