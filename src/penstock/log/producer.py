@@ -148,7 +148,7 @@ class Producer:
     def flush(self, timeout: str | timedelta = "2 minutes") -> None:
         """Wait until every event is acknowledged; raise DeliveryError for those that are not."""
         deadline = time.monotonic() + duration(timeout).total_seconds()
-        while waiting := self._client.flush(0.5):
+        while waiting := self._flush_for(0.5):
             if self._ear.refusal or time.monotonic() >= deadline:
                 break
         if self._failures:
@@ -158,6 +158,15 @@ class Producer:
                 f"{waiting} events were not acknowledged: {self._ear.last or f'no answer in {timeout}'}",
                 hint="they still wait in the buffer: mend the cause and flush again",
             )
+
+    def _flush_for(self, seconds: float) -> int:
+        """A fatal error that comes while the client reports failures is raised in disguise."""
+        try:
+            return int(self._client.flush(seconds))
+        except SystemError as error:
+            if isinstance(error.__cause__, KafkaException):
+                raise error.__cause__ from None
+            raise
 
     def close(self) -> None:
         """Flush; nothing is to be sent after this."""

@@ -1,22 +1,25 @@
 """Sending dead letters again, once the cause is fixed."""
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import confluent_kafka
-from confluent_kafka import TopicPartition
+from confluent_kafka import KafkaError, TopicPartition
 
-from penstock.errors import DataError
+from penstock.errors import DataError, FencedError, LogError, PenstockError
 from penstock.log.broker import Broker
-from penstock.log.client import TIMEOUT, Ear, asking, configuration
+from penstock.log.client import TIMEOUT, Ear, asking, configuration, explain, passes, patiently
 from penstock.log.dead_letters import DeadLetter
+from penstock.log.identity import TopicIdentity
 from penstock.log.producer import Producer
 from penstock.log.topic import DEAD_LETTERS
 from penstock.log.transactions import Writer
 from penstock.settings import Settings
 
 _CHUNK = 500
+_DEMANDED = {"enable.auto.commit": False, "isolation.level": "read_committed", "enable.partition.eof": True}
 
 
 @dataclass(frozen=True)
@@ -40,56 +43,91 @@ def replay_dead(
     of the dead letters with its new error. Without it every letter is sent. `progress` is told how many of
     how many are done.
     """
-    source = topic + DEAD_LETTERS
-    if source not in Broker(settings).topics([source]):
+    source, group = topic + DEAD_LETTERS, f"penstock.replay.{topic}"
+    broker = Broker(settings)
+    if source not in broker.topics([source]):
         return Replayed(0, 0)
-    group = f"penstock.replay.{topic}"
-    own = {"group.id": group, "isolation.level": "read_committed"}
-    client = confluent_kafka.Consumer(configuration(settings, own, {"enable.auto.commit": False}, Ear()))
+    client = confluent_kafka.Consumer(configuration(settings, {"group.id": group}, _DEMANDED, Ear()))
     writer = Writer(settings, group)
     try:
-        return _replay(client, writer, source, readable, progress)
+        writer.fence()  # before the position is read: until then another redrive may move it
+        letters = _Letters(client, broker, TopicIdentity(source, settings, group), source)
+        return _replay(letters, writer, readable, progress)
+    except PenstockError as error:
+        writer.abort()
+        if writer.is_fenced:
+            raise FencedError(
+                f"another redrive of {source!r} has begun, so this one ends",
+                hint="the other one deals with the letters that are left",
+            ) from error
+        raise
     finally:
         writer.abort()
         client.close()
 
 
+class _Letters:
+    """The dead letters that are there when a redrive begins and that none before it has dealt with."""
+
+    def __init__(self, client: Any, broker: Broker, identity: TopicIdentity, source: str) -> None:
+        self.source = source
+        self.end = broker.committed_end(source)[0]
+        self._client = client
+        self._identity = identity
+        with asking(f"read {source!r}"):
+            place = TopicPartition(source, 0)
+            low = client.get_watermark_offsets(place, timeout=TIMEOUT)[0]
+            (known,) = patiently(lambda: client.committed([place], timeout=TIMEOUT))
+            identity.refuse_foreign(known)
+            self.start = max(low, known.offset)
+            client.assign([TopicPartition(source, 0, self.start)])
+
+    def chunks(self) -> Iterator[tuple[list[Any], int]]:
+        """Yield letters with the position after them; control records leave gaps in the offsets."""
+        position, heard_at = self.start, time.monotonic()
+        while position < self.end:
+            with asking(f"read {self.source!r}"):
+                messages = self._client.consume(_CHUNK, timeout=0.2)
+            if time.monotonic() - heard_at > TIMEOUT:
+                raise LogError(f"nothing came of {self.source!r} in {TIMEOUT:.0f} s", hint="redrive again")
+            positions = [each for each in map(self._position_after, messages) if each is not None]
+            if positions:
+                position, heard_at = min(max(positions), self.end), time.monotonic()
+                yield (
+                    [each for each in messages if each.error() is None and each.offset() < self.end],
+                    position,
+                )
+
+    def commit(self, writer: Writer, position: int) -> None:
+        with asking(f"commit the redrive of {self.source!r}"):
+            writer.commit([self._identity.position(0, position)], self._client.consumer_group_metadata())
+
+    def _position_after(self, message: Any) -> int | None:
+        error = message.error()
+        if error is None:
+            return int(message.offset()) + 1
+        if error.code() == KafkaError._PARTITION_EOF:
+            return int(message.offset())
+        if passes(error):
+            return None
+        raise explain(f"read {self.source!r}", error)
+
+
 def _replay(
-    client: Any,
+    letters: _Letters,
     writer: Writer,
-    source: str,
     readable: Callable[[bytes | None], object] | None,
     progress: Callable[[int, int], None],
 ) -> Replayed:
-    place = TopicPartition(source, 0)
-    with asking(f"read {source!r}"):
-        low, end = client.get_watermark_offsets(place, timeout=TIMEOUT)
-        committed = client.committed([place], timeout=TIMEOUT)[0].offset
-    start = max(low, committed)
     sent = dead = 0
-    for messages, position in _chunks(client, source, start, end):
+    for messages, position in letters.chunks():
         producer = writer.begin()
         for message in messages:
             alive = _send_again(producer, message, readable)
             sent, dead = sent + alive, dead + (not alive)
-        with asking("commit the replay"):
-            writer.commit([TopicPartition(source, 0, position)], client.consumer_group_metadata())
-        progress(position - start, end - start)
+        letters.commit(writer, position)
+        progress(position - letters.start, letters.end - letters.start)
     return Replayed(sent, dead)
-
-
-def _chunks(client: Any, source: str, start: int, end: int) -> Iterator[tuple[list[Any], int]]:
-    """Yield messages below `end` with the position after them; control records leave gaps in the offsets."""
-    client.assign([TopicPartition(source, 0, start)])
-    position = start
-    while position < end:
-        with asking(f"read {source!r}"):
-            messages = client.consume(_CHUNK, timeout=1.0)
-        good = [message for message in messages if message.error() is None and message.offset() < end]
-        if not messages:
-            return
-        position = messages[-1].offset() + 1
-        yield good, min(position, end)
 
 
 def _send_again(producer: Producer, message: Any, readable: Callable[[bytes | None], object] | None) -> bool:
