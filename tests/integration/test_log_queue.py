@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 from threading import Thread, Timer
 
 import pytest
+from tests.schema_directory import Outage
 
-from penstock.errors import ConfigurationError, GroupError, LeaseError, TopicError
+from penstock.errors import ConfigurationError, GroupError, LeaseError, LogError, TopicError
 from penstock.events import Event
 from penstock.log import Broker, Consumer, DeadLetter, Producer, Queue, Table, Topic, apply
 from penstock.log.topic import DEAD_LETTERS
@@ -168,6 +169,50 @@ def test_what_can_not_be_decoded_is_a_dead_letter_at_once(settings, jobs, opened
     assert {letter.value for letter in found} == {b"{broken", None}
     assert {letter.deliveries for letter in found} == {1}
     assert found[0].headers == (("trace", b"t1"),)
+
+
+@pytest.fixture
+def named(settings, jobs):
+    """A directory of schemas that can be out of reach, and the topic's events by their schemas in it."""
+    directory, topic = Outage(), Topic(jobs.name, Job, format="avro")
+    with Producer(settings, schemas=directory) as producer:
+        producer.send(topic, Job(1))
+    directory.error = LogError("no answer")
+    return directory, topic
+
+
+def test_an_outage_of_the_registry_is_sat_out(settings, named):
+    directory, topic = named
+    Timer(1.0, lambda: setattr(directory, "error", None)).start()
+    with Queue(topic, settings, group=topic.name, schemas=directory) as queue:
+        assert finish(queue) == [(1, 1)]
+    assert letters(settings, topic) == []
+
+
+def test_an_outage_that_outlasts_a_lease_gives_the_event_back_and_is_raised(settings, named):
+    directory, topic = named
+    with (
+        Queue(topic, settings, group=topic.name, schemas=directory, lease="1 second") as queue,
+        pytest.raises(LogError, match="no answer"),
+    ):
+        finish(queue)
+    directory.error = None
+    with Queue(topic, settings, group=topic.name, schemas=directory) as queue:
+        assert finish(queue) == [(1, 2)]
+    assert letters(settings, topic) == []
+
+
+def test_an_outage_does_not_let_the_broker_drop_an_event_unseen(settings, named):
+    directory, topic = named
+    for _ in range(3):
+        with (
+            Queue(topic, settings, group=topic.name, schemas=directory, lease="1 second", limit=2) as queue,
+            pytest.raises(LogError, match="no answer"),
+        ):
+            finish(queue)
+    (letter,) = letters(settings, topic)
+    assert letter.deliveries == 3
+    assert "no answer" in letter.error
 
 
 def test_a_dead_letter_that_can_not_be_written_loses_nothing(settings, jobs, opened, monkeypatch):

@@ -8,7 +8,14 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 from penstock.durations import duration
-from penstock.errors import ConfigurationError, DataError, LeaseError, PenstockError, TopicError
+from penstock.errors import (
+    ConfigurationError,
+    DataError,
+    LeaseError,
+    PenstockError,
+    TopicError,
+    TryAgainError,
+)
 from penstock.events import Event
 from penstock.log.broker import Broker
 from penstock.log.dead_letters import DeadLetters, dead_letter
@@ -17,10 +24,13 @@ from penstock.log.share_client import ShareClient
 from penstock.log.share_group import prepare
 from penstock.log.topic import DEAD_LETTERS, Table, Topic, check_name
 from penstock.schemas import SchemaDirectory
+from penstock.schemas.codec import Decoded
 from penstock.settings import Settings
 
 E = TypeVar("E", bound=Event)
 _UNDECIDED = "it was not decided on"
+_SIT_OUT = 0.7  # the share of a lease for which an outage is waited for
+_PAUSE = 0.2
 
 
 class Queue(Generic[E]):
@@ -132,7 +142,7 @@ class Queue(Generic[E]):
     def _readable(self, messages: list[Any]) -> list[Lease[E]]:
         """Return leases of what is to be worked on; the rest goes to the dead letters at once."""
         until = time.monotonic() + self._lease.total_seconds()
-        events, failures = self._codec.decode_all([message.value() for message in messages])
+        events, failures = self._decoded(messages)
         good: list[Lease[E]] = []
         dead: list[tuple[Any, DataError | str]] = []
         for place, (event, message) in enumerate(zip(events, messages, strict=True)):
@@ -148,6 +158,27 @@ class Queue(Generic[E]):
             self._client.release([lease.message for lease in good])
             raise
         return good
+
+    def _decoded(self, messages: list[Any]) -> Decoded[E]:
+        """Decode; an outage is sat out while the leases last, because giving them back counts."""
+        until = time.monotonic() + self._lease.total_seconds() * _SIT_OUT
+        while True:
+            try:
+                return self._codec.decode_all([message.value() for message in messages])
+            except Exception as error:
+                if isinstance(error, TryAgainError | OSError) and time.monotonic() < until:
+                    time.sleep(_PAUSE)
+                    continue
+                self._give_up(messages, error)
+                raise
+
+    def _give_up(self, messages: list[Any], error: Exception) -> None:
+        """Give back what can't be decoded now; the broker would drop unseen what it hands out too often."""
+        worn = [message for message in messages if message.delivery_count() > self.limit]
+        self._client.release([message for message in messages if message not in worn])
+        self._bury(
+            [(message, self._too_often(message, f"it could not be decoded: {error}")) for message in worn]
+        )
 
     def _decide(self, lease: Lease[E], decision: Decision, reason: str) -> State:
         """Do what a lease was told; raise if it was no longer held, so that its work will be done again."""
