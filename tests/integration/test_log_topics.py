@@ -60,6 +60,19 @@ def test_a_table_is_compacted(broker, unique):
     assert broker.topic(unique).config["cleanup.policy"] == "compact"
 
 
+def test_a_table_does_not_grow(broker, unique):
+    """A key that moves to a lower partition would be beaten by its old row for ever."""
+    apply([Table(unique, Ping, key="name", partitions=2)], broker)
+    larger = Table(unique, Ping, key="name", partitions=3)
+    (change,) = plan([larger], broker)
+    assert change.action == "refuse"
+    assert "a table with 2 partitions, 3 declared" in change.reason
+    with pytest.raises(TopicError, match="declare a table of another name"):
+        apply([larger], broker)
+    assert broker.topic(unique).partitions == 2
+    assert actions(plan([Table(unique, Ping, key="name", partitions=2)], broker)) == {unique: "keep"}
+
+
 def test_a_setting_kafka_does_not_know_is_refused(broker, unique):
     with pytest.raises(TopicError, match=r"no\.such\.setting"):
         apply([Topic(unique, Ping, settings={"no.such.setting": "1"})], broker)

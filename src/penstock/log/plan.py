@@ -6,9 +6,14 @@ from typing import Any, Literal
 
 from penstock.errors import TopicError
 from penstock.log.broker import Broker, TopicState
-from penstock.log.topic import Topic
+from penstock.log.topic import Table, Topic
 
 Action = Literal["create", "grow", "configure", "keep", "refuse"]
+_GROWN = (
+    "it is a table with {} partitions, {} declared; keys would move to other partitions, and their old rows "
+    "would stay behind and could win over new ones; declare a table of another name with the partitions "
+    "wanted, and copy the rows into it"
+)
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,8 @@ def _compare(topic: Topic[Any], actual: TopicState | None) -> Change:
             f"it has {actual.partitions} partitions, {topic.partitions} declared; Kafka can't shrink a topic"
         )
         return Change(topic.name, "refuse", partitions, settings, reason)
+    if topic.partitions > actual.partitions and isinstance(topic, Table):
+        return Change(topic.name, "refuse", partitions, settings, _GROWN.format(*partitions))
     if topic.partitions > actual.partitions:
         keyed = "new events of a key may go to another partition than the old ones" if topic.key else None
         return Change(topic.name, "grow", partitions, settings, keyed)
