@@ -7,6 +7,7 @@ import pytest
 from penstock.events import new_id
 from penstock.local import running
 from penstock.process import session
+from penstock.settings import Secret, Settings
 from tests import quick
 
 LONGEST = (
@@ -49,6 +50,7 @@ def unique():
 @pytest.fixture(scope="session")
 def spark():
     """One Spark session for all tests."""
-    made = session(name="tests", partitions=6, shuffle=2, config=quick.SPARK)
+    secret = Settings(spark={"spark.tests.password": quick.CANARY, "spark.tests.dsn": Secret(quick.CANARY)})
+    made = session(secret, name="tests", partitions=6, shuffle=2, config=quick.SPARK)
     yield made
     made.stop()

@@ -13,7 +13,9 @@ from penstock.errors import SettingsError
 
 ENDPOINTS = "endpoints.json"
 _SECRET_WORDS = ("password", "secret", "private", "pem", "jaas", "token")
+_NO_SECRETS = ("location", "file", "path", "mechanism", "enabled")  # what names like the above may end with
 _KAFKA_VARIABLE = "PENSTOCK_KAFKA_"
+_SPARK_SECRETS = "PENSTOCK_SPARK_SECRETS"
 _KNOWN = ("kafka", "postgres", "spark", "data", "checkpoints", "modules")
 
 
@@ -47,16 +49,16 @@ class Settings:
 
     kafka: Mapping[str, str | Secret] = field(default_factory=dict)
     postgres: str | Secret | None = None
-    spark: Mapping[str, str] = field(default_factory=dict)
+    spark: Mapping[str, str | Secret] = field(default_factory=dict)
     data: Path = Path(".penstock")
     checkpoints: str | None = None
     modules: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        guarded = {name: _guard(name, value) for name, value in self.kafka.items()}
-        object.__setattr__(self, "kafka", MappingProxyType(guarded))
-        object.__setattr__(self, "spark", MappingProxyType(dict(self.spark)))
-        if isinstance(self.postgres, str) and "@" in self.postgres:
+        for name in ("kafka", "spark"):
+            guarded = {key: guard(key, value) for key, value in getattr(self, name).items()}
+            object.__setattr__(self, name, MappingProxyType(guarded))
+        if isinstance(self.postgres, str):
             object.__setattr__(self, "postgres", Secret(self.postgres))
 
     @classmethod
@@ -71,7 +73,7 @@ class Settings:
         return cls(
             kafka=kafka,
             postgres=written.get("postgres", local.get("postgres")),
-            spark=written.get("spark", {}),
+            spark=written.get("spark", {}) | _spark_secrets(environ),
             data=data,
             checkpoints=written.get("checkpoints"),
             modules=tuple(written.get("modules", ())),
@@ -107,6 +109,9 @@ class Settings:
             found["PENSTOCK_POSTGRES"] = reveal(self.postgres)
         if self.checkpoints is not None:
             found["PENSTOCK_CHECKPOINTS"] = self.checkpoints
+        secrets = {name: value.value for name, value in self.spark.items() if isinstance(value, Secret)}
+        if secrets:
+            found[_SPARK_SECRETS] = json.dumps(secrets)
         return found
 
 
@@ -115,8 +120,14 @@ def reveal(value: str | Secret) -> str:
     return value.value if isinstance(value, Secret) else value
 
 
-def _guard(name: str, value: str | Secret) -> str | Secret:
-    sensitive = any(word in name for word in _SECRET_WORDS) and not name.endswith("location")
+def guard(name: str, value: str | Secret) -> str | Secret:
+    """Return a setting as a secret if its name says that it is one.
+
+    >>> guard("spark.ssl.keyPassword", "hunter2"), guard("spark.master", "local")
+    (Secret(***), 'local')
+    """
+    known = name.lower()
+    sensitive = any(word in known for word in _SECRET_WORDS) and not known.endswith(_NO_SECRETS)
     return Secret(value) if sensitive and isinstance(value, str) else value
 
 
@@ -137,7 +148,7 @@ def _from_file(path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
         name: _resolve(f"kafka.{name}", value, environ) for name, value in _flat(written.get("kafka", {}))
     }
     written["spark"] = {
-        f"spark.{name}": reveal(_resolve(f"spark.{name}", value, environ))
+        f"spark.{name}": _resolve(f"spark.{name}", value, environ)
         for name, value in _flat(written.get("spark", {}))
     }
     if "postgres" in written:
@@ -170,7 +181,7 @@ def _resolve(name: str, value: Any, environ: Mapping[str, str]) -> str | Secret:
         case bool():
             return str(value).lower()
         case str() | int() | float():
-            if isinstance(_guard(name, str(value)), Secret):
+            if isinstance(guard(name, str(value)), Secret):
                 raise SettingsError(
                     f"{name} is written in the clear in penstock.toml",
                     hint=f'refer to it: {name} = {{ env = "…" }} or {{ file = "…" }}',
@@ -190,6 +201,15 @@ def _plain_variables(environ: Mapping[str, str]) -> dict[str, Any]:
     if "PENSTOCK_MODULES" in environ:
         found["modules"] = environ["PENSTOCK_MODULES"].split(",")
     return found
+
+
+def _spark_secrets(environ: Mapping[str, str]) -> dict[str, Secret]:
+    """What `environment` hands on: as variables, because a program's arguments are seen by everybody."""
+    try:
+        found = json.loads(environ.get(_SPARK_SECRETS, "{}"))
+        return {str(name): Secret(str(value)) for name, value in found.items()}
+    except (ValueError, AttributeError):
+        raise SettingsError(f"{_SPARK_SECRETS} is not a JSON object of names and values") from None
 
 
 def _kafka_variables(environ: Mapping[str, str]) -> dict[str, str]:

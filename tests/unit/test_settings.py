@@ -84,3 +84,46 @@ def test_secrets_are_referred_to_and_never_shown(tmp_path):
 def test_no_broker_is_told_with_what_to_do(tmp_path):
     with pytest.raises(SettingsError, match="penstock up"):
         load(tmp_path).client()
+
+
+@pytest.mark.parametrize(
+    "dsn",
+    [
+        f"postgresql://u:{CANARY}@h/d",
+        f"postgresql:///d?user=u&password={CANARY}",
+        f"host=h user=u password={CANARY} dbname=d",
+        f"host=h user=u password='{CANARY}'",
+    ],
+)
+def test_a_dsn_is_a_secret_in_every_form(dsn):
+    found = Settings(postgres=dsn)
+    assert CANARY not in f"{found!r} {found} {found.postgres}"
+    assert found.postgres.value == dsn
+
+
+def test_sparks_secrets_are_kept_from_sight_and_handed_on(tmp_path):
+    text = '[spark]\nhadoop.fs.s3a.secret.key = { env = "KEY" }\nshop.dsn = { env = "DSN" }\nmaster = "local"'
+    found = load(tmp_path, text + '\n[kafka]\nbootstrap.servers = "b:1"', KEY=CANARY, DSN=f"{CANARY}-2")
+    direct = Settings(spark={"spark.ssl.keyPassword": CANARY}, kafka={"bootstrap.servers": "b:1"})
+    for each in (found, direct):
+        assert CANARY not in f"{each!r} {each.spark}"
+    assert found.spark["spark.master"] == "local"
+    assert found.spark["spark.hadoop.fs.s3a.secret.key"] == Secret(CANARY)
+    (tmp_path / "penstock.toml").unlink()
+    again = Settings.load(tmp_path, found.environment())
+    assert again.spark["spark.shop.dsn"] == Secret(f"{CANARY}-2")
+    assert CANARY not in repr(again)
+
+
+def test_a_secret_of_sparks_in_the_clear_is_refused(tmp_path):
+    with pytest.raises(SettingsError, match="in the clear") as caught:
+        load(tmp_path, f'[spark]\nssl.keyPassword = "{CANARY}"')
+    assert CANARY not in str(caught.value)
+    with pytest.raises(SettingsError, match="not a JSON object") as caught:
+        load(tmp_path, "modules = []", PENSTOCK_SPARK_SECRETS=f'["{CANARY}"]')
+    assert CANARY not in str(caught.value)
+
+
+def test_names_that_only_sound_secret_are_plain():
+    plain = {"spark.kubernetes.oauthTokenFile": "/f", "spark.kafka.clusters.a.sasl.token.mechanism": "S"}
+    assert Settings(spark=plain).spark == plain

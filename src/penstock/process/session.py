@@ -2,16 +2,19 @@
 
 import logging
 import os
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from penstock.errors import SettingsError
 from penstock.local import jars
 from penstock.process.classes import java_options
 from penstock.process.unsignalled import unsignalled
-from penstock.settings import Settings
+from penstock.settings import Secret, Settings, guard, reveal
 
 # Real-time mode needs RocksDB and checkpoint format 2, which also keeps a zombie task from spoiling state.
 _STATE = {
@@ -39,6 +42,9 @@ _LIMITS = " ".join(
 _COMPILED = "-XX:-DontCompileHugeMethods"
 # The other one, for HDFS, starts a process for every file that it renames.
 _LOCAL_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+# Settings that the JVM must be started with.
+_FOR_JAVA = ("JavaOptions", ".memory", "ClassPath", "LibraryPath")
+_SPARKS_REDACTION = "(?i)secret|password|token|access[.]?key"
 _PLAIN = {
     "spark.driver.defaultJavaOptions": f"{_QUIET} {_LIMITS} {_COMPILED} {java_options()}",
     "spark.executor.defaultJavaOptions": f"{_LIMITS} {_COMPILED}",
@@ -57,7 +63,7 @@ _PLAIN = {
 def shuffle_parts(settings: Settings | None = None) -> int:
     """Into how many parts keyed state is split, unless it is said: as many as there are cores."""
     given = settings.spark.get("spark.sql.shuffle.partitions") if settings else None
-    return int(given or os.cpu_count() or 2)
+    return int(reveal(given) if given else os.cpu_count() or 2)
 
 
 def session(
@@ -72,7 +78,8 @@ def session(
 
     `shuffle` is into how many parts keyed state is split; by default as many as there are cores. A local
     master gets a task slot for every partition and every part, because in real-time mode all of them run at
-    the same time. `[spark]` in penstock.toml and `config` win over what is chosen here.
+    the same time. `[spark]` in penstock.toml and `config` win over what is chosen here. Secrets among them
+    are set once Java runs: its arguments are seen by everybody on the machine.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     for noisy in ("SQLQueryContextLogger", "py4j"):
@@ -83,13 +90,36 @@ def session(
         "spark.sql.shuffle.partitions": str(parts),
         "spark.jars": jars.class_path("spark").replace(os.pathsep, ","),
     }
-    given = dict(settings.spark) if settings else {}
+    asked = {**(settings.spark if settings else {}), **(config or {})}
+    given = {key: reveal(value) for key, value in asked.items()}
+    secrets = [key for key, value in asked.items() if isinstance(guard(key, value), Secret)]
     if given.get("spark.master", "local").startswith("local"):  # workers find the modules that are found here
         chosen["spark.executorEnv.PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     if settings is None or "://" not in settings.flows:
         chosen["spark.sql.streaming.checkpointFileManagerClass"] = _LOCAL_FILES
-    builder = SparkSession.builder.appName(name)
-    for key, value in (_PLAIN | _STATE | chosen | given | dict(config or {})).items():
+    options = {"spark.app.name": name} | _PLAIN | _STATE | chosen | _redaction(secrets) | given
+    if secrets:
+        _start_java({key: value for key, value in options.items() if key not in secrets}, secrets)
+    builder = SparkSession.builder
+    for key, value in options.items():
         builder = builder.config(key, value)
     with unsignalled():
         return builder.getOrCreate()
+
+
+def _start_java(options: Mapping[str, str], secrets: Sequence[str]) -> None:
+    """Start the JVM, if there is none yet, with what anybody may see."""
+    for name in secrets:
+        if name.endswith(_FOR_JAVA):
+            raise SettingsError(
+                f"{name} is a secret, but everybody on the machine sees what Java is started with",
+                hint="give Java the secret in a file of its own, and only the file's name in its options",
+            )
+    with unsignalled():
+        SparkContext._ensure_initialized(conf=SparkConf().setAll(list(options.items())))
+
+
+def _redaction(secrets: Sequence[str]) -> dict[str, str]:
+    """Let Spark hide the values, too, whatever their names."""
+    names = [re.escape(name) for name in secrets]
+    return {"spark.redaction.regex": "|".join([_SPARKS_REDACTION, *names])} if names else {}

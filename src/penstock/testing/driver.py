@@ -30,7 +30,8 @@ class Driver:
         name: str = "driver",
     ) -> None:
         self.log = settings.data / "logs" / f"{pipeline}.{name}.log"
-        spark = [word for pair in settings.spark.items() for word in ("--conf", "=".join(pair))]
+        plain = [f"{name}={value}" for name, value in settings.spark.items() if isinstance(value, str)]
+        spark = [word for pair in plain for word in ("--conf", pair)]
         self._command = [
             sys.executable, "-m", "penstock.cli", "run", pipeline, "-m", module, *spark, *options,
         ]  # fmt: skip
