@@ -21,15 +21,18 @@ _SECONDS = {
 _WRITTEN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.IGNORECASE)
 
 
-def duration(value: "str | timedelta") -> timedelta:
-    """Return `value` as a timedelta, or raise if it isn't a positive length of time.
+def duration(value: "str | timedelta", *, zero: bool = False) -> timedelta:
+    """Return `value` as a timedelta, or raise if it isn't a positive length of time (or `zero`, if it may be).
 
     >>> duration("10 minutes")
     datetime.timedelta(seconds=600)
+    >>> duration("0 seconds", zero=True)
+    datetime.timedelta(0)
     """
     result = value if isinstance(value, timedelta) else _read(value)
-    if result <= timedelta(0):
-        raise ConfigurationError(f"duration {value!r} is not positive", hint='write for example "10 minutes"')
+    if result < timedelta(0) or (not result and not zero):
+        wrong = "negative" if zero else "not positive"
+        raise ConfigurationError(f"duration {value!r} is {wrong}", hint='write for example "10 minutes"')
     return result
 
 

@@ -27,3 +27,10 @@ def test_a_duration_is_read(text, seconds):
 def test_what_is_no_duration_is_refused(wrong):
     with pytest.raises(ConfigurationError, match="duration"):
         duration(wrong)
+
+
+@pytest.mark.parametrize("nothing", ["0 seconds", "0.0 h", timedelta(0)])
+def test_no_time_at_all_is_a_duration_where_it_may_be(nothing):
+    assert duration(nothing, zero=True) == timedelta(0)
+    with pytest.raises(ConfigurationError, match="negative"):
+        duration(timedelta(seconds=-1), zero=True)

@@ -33,7 +33,7 @@ class Late:
     @classmethod
     def refire(cls, *, within: str | timedelta) -> "Late":
         """Correct a window's result for as long after its end; what is later still is dropped and counted."""
-        return cls(duration(within))
+        return cls(duration(within, zero=True))
 
     def then(self, topic: Topic[Any] | str) -> "Late":
         """Send what is too late to be counted to a topic."""

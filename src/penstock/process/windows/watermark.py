@@ -57,7 +57,8 @@ class Watermark:
     arrived: str = "_source.written"
 
     def __post_init__(self) -> None:
-        for length in (self.delay, self.idle, self.future):
+        duration(self.delay, zero=True)
+        for length in (self.idle, self.future):
             if length is not None:
                 duration(length)
         if self.sources is not None and not self.sources[1]:
@@ -69,7 +70,7 @@ class Watermark:
         times = self._times(rows)
         if times is None:
             return self._watched(timed, F.lit(False))
-        late = F.timestamp_micros(F.unix_micros("time") + duration(self.delay) // timedelta(microseconds=1))
+        late = F.timestamp_micros(F.unix_micros("time") + duration(self.delay, zero=True) // timedelta(microseconds=1))
         ticks = times.select(late.alias(TIME), F.lit(True).alias(_TICK))
         watched = self._watched(timed.unionByName(ticks, allowMissingColumns=True), F.col(_TICK))
         # The time is asked for so that Spark does not take the ticks out before the watermark has seen them.
@@ -99,7 +100,7 @@ class Watermark:
 
     @property
     def _delay(self) -> str:
-        return f"{duration(self.delay) // timedelta(milliseconds=1)} milliseconds"
+        return f"{duration(self.delay, zero=True) // timedelta(milliseconds=1)} milliseconds"
 
 
 def as_watermark(value: "Watermark | str | timedelta") -> Watermark:
