@@ -1,6 +1,6 @@
 """Duplicates left out: of events of a key that are close in time, the first in the log goes through."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -19,7 +19,7 @@ from penstock.process.windows.order import OFFSET, PARTITION, US, order_of
 from penstock.process.windows.shape import MICROSECOND
 from penstock.process.windows.watermark import Watermark, as_watermark
 
-_ROW = "_row"
+_ROW, _KEY, _SEEN = "_row", "_key", "_seen"
 _LOG = (PARTITION, OFFSET, US)  # the order of the log
 
 
@@ -37,30 +37,51 @@ class FirstStep:
 
     def __call__(self, kept: pl.DataFrame | None, rows: pl.DataFrame, last: int, now: int) -> Stepped:  # noqa: ARG002
         unsure = pl.col(US).is_null() | (pl.col(US) + self.within <= now)
-        late, waiting = rows.filter(unsure), rows.filter(~unsure).sort(*_LOG).with_row_index(_ROW)
+        late, judged = rows.filter(unsure), rows.filter(~unsure)
         seen = rows.clear().select(*self.by, US) if kept is None else kept
-        passed = [waiting.clear()]
-        while waiting.height:
-            waiting = self._new(waiting, seen)
-            first = waiting.unique(subset=self.by, keep="first", maintain_order=True)
-            passed.append(first)
-            seen = pl.concat([seen, first.select(*self.by, US)])
-            waiting = waiting.join(first.select(_ROW), on=_ROW, how="anti")
-        seen = seen.filter(pl.col(US) + 2 * self.within > now)
-        told = pl.concat(passed).sort(_ROW).select(EVENT, pl.lit(None, pl.String).alias(OUTLET))
+        passed = self._passed(self._unlike(judged, seen))
+        seen = pl.concat([seen, passed.select(*self.by, US)]).filter(pl.col(US) + 2 * self.within > now)
+        results = passed.select(EVENT, pl.lit(None, pl.String).alias(OUTLET))
         sent = late.select(EVENT, pl.lit(self.outlet, pl.String).alias(OUTLET))
         dropped = 0 if self.outlet else late.height
-        rows = pl.concat([told, sent]) if self.outlet else told
-        return Stepped(seen, rows, self._alarm(seen), dropped)
+        return Stepped(seen, pl.concat([results, sent]) if self.outlet else results, self._alarm(seen), dropped)
 
-    def _new(self, waiting: pl.DataFrame, seen: pl.DataFrame) -> pl.DataFrame:
-        near = waiting.join(seen.rename({US: "_seen"}), on=self.by, nulls_equal=True)
-        repeated = near.filter((pl.col(US) - pl.col("_seen")).abs() < self.within)
-        return waiting.join(repeated.select(_ROW), on=_ROW, how="anti")
+    def _unlike(self, rows: pl.DataFrame, seen: pl.DataFrame) -> pl.DataFrame:
+        """Rows, with a number for their key, that are near nothing of their key that was let through before."""
+        keys = rows.select(self.by).unique().with_row_index(_KEY)
+        numbered = rows.join(keys, on=self.by, nulls_equal=True).sort(US)
+        known = seen.join(keys, on=self.by, nulls_equal=True).select(_KEY, US, pl.col(US).alias(_SEEN)).sort(US)
+        nearest = numbered.join_asof(known, on=US, by=_KEY, strategy="nearest", check_sortedness=False)
+        near = ((pl.col(US) - pl.col(_SEEN)).abs() < self.within).fill_null(False)
+        return nearest.filter(~near).drop(_SEEN)
+
+    def _passed(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Rows of the log's order that are near no other that passes; one that is alone of its key does."""
+        rows = rows.sort(*_LOG)
+        several = pl.len().over(_KEY) > 1
+        rival = rows.with_row_index(_ROW).filter(several).select(_ROW, _KEY, US)
+        left_out = _repeated(rival.rows(), self.within)
+        return rows.filter(~pl.int_range(pl.len()).is_in(left_out)).drop(_KEY)
 
     def _alarm(self, seen: pl.DataFrame) -> int | None:
         found = seen.select(pl.col(US).min()).item()
         return None if found is None else int(found) + 2 * self.within
+
+
+def _repeated(rows: Iterable[tuple[int, int, int]], within: int) -> list[int]:
+    """The numbers of rows (number, key, time) that are nearer than `within` to one before that is let through.
+
+    In a stretch of that length only one of a key can be: an event is compared with three of them at most.
+    """
+    repeated, passed = [], dict[tuple[int, int], int]()
+    for number, key, time in rows:
+        stretch = time // within
+        near = (passed.get((key, stretch + step)) for step in (-1, 0, 1))
+        if any(other is not None and abs(time - other) < within for other in near):
+            repeated.append(number)
+        else:
+            passed[key, stretch] = time
+    return repeated
 
 
 def first(
