@@ -22,7 +22,7 @@ _WRITTEN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.IGNORECASE)
 
 
 def duration(value: "str | timedelta", *, zero: bool = False) -> timedelta:
-    """Return `value` as a timedelta, or raise if it isn't a positive length of time (or `zero`, if it may be).
+    """Return `value` as a timedelta, or raise if it isn't positive; with `zero` it may be none at all.
 
     >>> duration("10 minutes")
     datetime.timedelta(seconds=600)

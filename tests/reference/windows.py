@@ -15,7 +15,7 @@ class Fixed:
 
     def step(self, new, now):
         """Take rows in at a watermark; return the results (start, end, kind, rows) and the rows too late."""
-        touched, late = set(), []
+        touched, late, before = set(), [], set(self.rows)
         for row in new:
             open_ones = [start for start in self.starts(row[0]) if start + self.size + self.within > now]
             for start in open_ones:
@@ -23,18 +23,22 @@ class Fixed:
                 touched.add(start)
             if not open_ones:
                 late.append(row)
-        return [result for start in sorted(self.rows) for result in self.result(start, touched, now)], late
+        results = []
+        for start in sorted(self.rows):
+            results += self.result(start, touched, now, "on time" if start in before else "late")
+        return results, late
 
     def starts(self, time):
         last = time // self.every * self.every
         return [start for start in range(last, last - self.size, -self.every) if start + self.size > time]
 
-    def result(self, start, touched, now):
+    def result(self, start, touched, now, first):
+        """A result; the first is late if nothing had come before the window was over."""
         end, told = start + self.size, start in self.told
         if end > now or (told and start not in touched):
             return
         self.told.add(start)
-        yield start, end, "corrected" if told else "on time", list(self.rows[start])
+        yield start, end, "corrected" if told else first, list(self.rows[start])
 
 
 @dataclass(eq=False)
@@ -69,7 +73,9 @@ class Sessions:
                 united, gone = self.united(group)
                 self.open.append(united)
                 results += gone
-        results += [self.fire(each) for each in self.open if each.end <= now and each.changed]
+                if united.end <= now and united.changed:
+                    waited = any(each in old and not each.told for each in group)
+                    results.append(self.fire(united, "on time" if waited else "late"))
         return results, late
 
     def closed(self, session, now):
@@ -86,6 +92,7 @@ class Sessions:
         return groups
 
     def united(self, group):
+        """One session of a group, and those of its results that are gone."""
         start, end = min(each.start for each in group), max(each.end for each in group)
         gone = [
             (each.start, each.end, "withdrawn", each.rows)
@@ -96,8 +103,9 @@ class Sessions:
         changed = len(group) > 1 or group[0].changed
         return Open(start, end, [row for each in group for row in each.rows], told, changed), gone
 
-    def fire(self, session):
-        kind = "corrected" if session.told else "on time"
+    def fire(self, session, first="on time"):
+        """A result; the first is late if nothing of it had waited for the watermark."""
+        kind = "corrected" if session.told else first
         session.told, session.changed = True, False
         return session.start, session.end, kind, list(session.rows)
 
@@ -125,4 +133,5 @@ class Sliding:
             return
         self.told.add(row)
         window = [other for other in self.rows if self.size > time - other[0] >= 0]
-        yield time - self.size, time, "corrected" if told else "on time", window
+        first = "late" if row in new else "on time"
+        yield time - self.size, time, "corrected" if told else first, window

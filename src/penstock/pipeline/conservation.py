@@ -16,7 +16,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from penstock.process.source import PLACE
 from penstock.process.vectorised import arrow_batches, arrow_schema, unpack
-from penstock.process.windows.kept import KIND, ON_TIME, ROWS, START, WITHDRAWN
+from penstock.process.windows.kept import FIRST, KIND, ROWS, START, WITHDRAWN
 from penstock.process.windows.panes import Panes
 from penstock.process.windows.shape import MICROSECOND, Fixed
 from penstock.process.windows.sliding import TOLD
@@ -92,9 +92,9 @@ def _of_overlapping(results: DataFrame, written: DataFrame, state: DataFrame) ->
 
 
 def _of_each(results: DataFrame, written: DataFrame, state: DataFrame) -> tuple[int, int]:  # noqa: ARG001
-    """Events that were told, each once on time, and those that wait for it."""
+    """Events that were told, each once for the first time, and those that wait for it."""
     waiting = state.mapInArrow(_waiting_events, "events long").agg(F.sum("events")).first() or (0,)
-    return written.where(F.col(KIND) == ON_TIME).count(), waiting[0] or 0
+    return written.where(F.col(KIND).isin(*FIRST)).count(), waiting[0] or 0
 
 
 def _taken(results: DataFrame, each: bool) -> int:

@@ -43,14 +43,16 @@ class FirstStep:
         seen = pl.concat([seen, passed.select(*self.by, US)]).filter(pl.col(US) + 2 * self.within > now)
         results = passed.select(EVENT, pl.lit(None, pl.String).alias(OUTLET))
         sent = late.select(EVENT, pl.lit(self.outlet, pl.String).alias(OUTLET))
-        dropped = 0 if self.outlet else late.height
-        return Stepped(seen, pl.concat([results, sent]) if self.outlet else results, self._alarm(seen), dropped)
+        if self.outlet:
+            return Stepped(seen, pl.concat([results, sent]), self._alarm(seen))
+        return Stepped(seen, results, self._alarm(seen), dropped=late.height)
 
     def _unlike(self, rows: pl.DataFrame, seen: pl.DataFrame) -> pl.DataFrame:
-        """Rows, with a number for their key, that are near nothing of their key that was let through before."""
+        """Rows, with a number for their key, that are near nothing of it that was let through before."""
         keys = rows.select(self.by).unique().with_row_index(_KEY)
         numbered = rows.join(keys, on=self.by, nulls_equal=True).sort(US)
-        known = seen.join(keys, on=self.by, nulls_equal=True).select(_KEY, US, pl.col(US).alias(_SEEN)).sort(US)
+        known = seen.with_columns(pl.col(US).alias(_SEEN)).join(keys, on=self.by, nulls_equal=True)
+        known = known.select(_KEY, US, _SEEN).sort(US)
         nearest = numbered.join_asof(known, on=US, by=_KEY, strategy="nearest", check_sortedness=False)
         near = ((pl.col(US) - pl.col(_SEEN)).abs() < self.within).fill_null(False)
         return nearest.filter(~near).drop(_SEEN)
@@ -69,7 +71,7 @@ class FirstStep:
 
 
 def _repeated(rows: Iterable[tuple[int, int, int]], within: int) -> list[int]:
-    """The numbers of rows (number, key, time) that are nearer than `within` to one before that is let through.
+    """The numbers of rows (number, key, time) that are nearer than `within` to one before that passes.
 
     In a stretch of that length only one of a key can be: an event is compared with three of them at most.
     """

@@ -3,11 +3,13 @@
 from collections import defaultdict
 from datetime import timedelta
 from random import Random
+from time import process_time
 
 import polars as pl
 import pytest
 from tests.reference import windows as reference
 
+from penstock.process.windows import panes
 from penstock.process.windows.aggregates import (
     AboutDistinct,
     Average,
@@ -96,7 +98,9 @@ def expected(make, batches):
 
 
 @pytest.mark.parametrize("within", [0, 7, 40])
-@pytest.mark.parametrize(("size", "every"), [(10, 10), (10, 5), (12, 5), (1, 1), (60, 7), (1000, 1000)])
+@pytest.mark.parametrize(
+    ("size", "every"), [(10, 10), (10, 5), (12, 5), (1, 1), (60, 7), (150, 2), (1000, 1000)]
+)
 def test_fixed_windows_are_those_of_the_reference(size, every, within):
     for seed in range(2):
         batches = list(steps(seed))
@@ -136,6 +140,47 @@ def test_rows_of_overlapping_windows_add_up(within):
             told |= {(row[0], row[1]): row[4] for row in engine.finished(taken.results).rows()}
             assert came == sum(told.values()) + engine.waiting(kept, last) + missed, seed
         assert missed
+
+
+def test_overlapping_windows_are_the_same_however_few_are_put_together_at_a_time(monkeypatch):
+    batches = list(steps(4, count=12, keys=6))
+    monkeypatch.setattr(panes, "_ROOM", 50)
+    engine = Panes(("key",), AGGREGATES, 40, Fixed(micros(150), micros(2)))
+    assert run(engine, batches) == expected(lambda: reference.Fixed(150, 2, 40), batches)
+
+
+def seconds_of(shape, rows):
+    """The least of three times in which windows of rows fire, each of them once."""
+    taken = []
+    for _ in range(3):
+        engine, began = Panes(("key",), {"values": Count("values")}, 0, shape), process_time()
+        kept = engine.take(None, rows, BEFORE, BEFORE).kept
+        assert engine.take(kept, rows.clear(), BEFORE, 2**62).results.height == 86_400
+        taken.append(process_time() - began)
+    return min(taken)
+
+
+def test_a_window_that_overlaps_many_costs_about_as_much_as_one_that_overlaps_none():
+    second, day = timedelta(seconds=1), timedelta(days=1)
+    alone = seconds_of(Fixed(second, second), frame([(f"k{n}", n, n) for n in range(86_400)]))
+    assert seconds_of(Fixed(day, second), frame([("k", 0, 0)])) < 10 * alone
+
+
+@pytest.mark.parametrize(
+    "engine",
+    [
+        Panes(("key",), AGGREGATES, 30, Fixed(micros(10), micros(10))),
+        Sessions(("key",), AGGREGATES, 30, Session(micros(5))),
+        Slides(("key",), AGGREGATES, 30, Sliding(micros(10))),
+    ],
+    ids=["fixed", "session", "sliding"],
+)
+def test_a_first_result_of_events_that_came_late_says_so(engine):
+    """The window of the first key was empty when it was over, that of the second was not."""
+    batches = [([("b", 3, 1)], BEFORE), ([], 20), ([("a", 4, 2)], 20), ([("a", 4, 3)], 20)]
+    kinds = [[(key, kind) for key, _, _, kind, _ in results] for results, _ in run(engine, batches)]
+    assert kinds[:3] == [[], [("b", "on time")], [("a", "late")]]
+    assert ("a", "corrected") in kinds[3]
 
 
 ENGINES = {

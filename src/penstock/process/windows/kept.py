@@ -1,7 +1,7 @@
 """What is kept of rows until their windows are over, and what every kind of window does with it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,7 +10,8 @@ import polars as pl
 from penstock.process.windows.aggregates import Aggregate
 
 START, END, KIND, ROWS = "start", "end", "kind", "rows"
-ON_TIME, CORRECTED, WITHDRAWN = "on time", "corrected", "withdrawn"
+ON_TIME, LATE, CORRECTED, WITHDRAWN = "on time", "late", "corrected", "withdrawn"
+FIRST = (ON_TIME, LATE)  # the kinds of a window's first result: a late one is all of events that came late
 EVENT = "_event"  # a whole event, where it is to be told itself
 
 
@@ -50,10 +51,10 @@ class Kept(ABC):
         parts = [aggregate.start(name).alias(name) for name, aggregate in self.aggregates.items()]
         return [pl.len().cast(pl.Int64).alias(ROWS), *parts]
 
-    def merged(self, parts: pl.DataFrame, *place: str) -> pl.DataFrame:
+    def merged(self, parts: pl.DataFrame, *place: str, also: Sequence[pl.Expr] = ()) -> pl.DataFrame:
         """Fold what was folded before."""
         merged = [aggregate.merge(name).alias(name) for name, aggregate in self.aggregates.items()]
-        return parts.group_by(*self.by, *place).agg(pl.col(ROWS).sum(), *merged)
+        return parts.group_by(*self.by, *place).agg(pl.col(ROWS).sum(), *merged, *also)
 
     def finished(self, results: pl.DataFrame) -> pl.DataFrame:
         """Return results with the values that their parts stand for."""
@@ -61,9 +62,10 @@ class Kept(ABC):
         return results.select(*self.by, START, END, KIND, ROWS, *values)
 
 
-def kind(told: str) -> pl.Expr:
-    """Return the kind of results, of which some were told before."""
-    return pl.when(pl.col(told)).then(pl.lit(CORRECTED)).otherwise(pl.lit(ON_TIME)).alias(KIND)
+def kind(*, emitted: pl.Expr, waited: pl.Expr) -> pl.Expr:
+    """Return the kind of results: whether one was emitted before, or else had waited for the watermark."""
+    first = pl.when(waited).then(pl.lit(ON_TIME)).otherwise(pl.lit(LATE))
+    return pl.when(emitted).then(pl.lit(CORRECTED)).otherwise(first).alias(KIND)
 
 
 def flag(name: str, value: bool) -> pl.Expr:

@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from penstock.process.vectorised import FOREVER
-from penstock.process.windows.kept import CORRECTED, END, KIND, ON_TIME, ROWS, START, Kept, Taken
+from penstock.process.vectorised import BEFORE, FOREVER
+from penstock.process.windows.kept import END, ROWS, START, Kept, Taken, flag, kind
 from penstock.process.windows.order import US
-from penstock.process.windows.shape import MICROSECOND, Fixed
+from penstock.process.windows.overlaps import Layer, Overlaps
+from penstock.process.windows.shape import Fixed
 
-_PANE = "_pane"
+_PANE, _OLD = "_pane", "_old"
+_ROOM = 4_000_000  # parts of windows that are put together at a time
 
 
 @dataclass(frozen=True)
@@ -37,78 +39,105 @@ class Panes(Kept):
         open_still = self._closes() > now
         new, late = folded.filter(open_still), folded.filter(~open_still)
         old = new.clear() if kept is None else kept
-        panes = self.merged(pl.concat([old, new]), _PANE)
-        fired = self._fired(old, new, panes, last, now)
-        panes = panes.filter(open_still)
-        missed = _count(self._ended(folded, now - self.within))
+        fired = self._fired(old, new, last, now)
+        panes = self.merged(pl.concat([old, new]), _PANE).filter(open_still)
+        missed = self._count(folded, BEFORE, now - self.within)
         return Taken(panes, fired, late, self._alarm(panes, now), missed)
 
     def waiting(self, panes: pl.DataFrame, last: int) -> int:
         """Count rows once for each of their windows that was not over at the last watermark."""
-        return _count(self._ended(panes, FOREVER)) - _count(self._ended(panes, last))
+        return self._count(panes, last, FOREVER)
 
     def _paned(self, rows: pl.DataFrame) -> pl.DataFrame:
-        return rows.with_columns((pl.col(US) // self._pane * self._pane).alias(_PANE))
+        pane = self._overlaps.pane
+        return rows.with_columns((pl.col(US) // pane * pane).alias(_PANE))
 
     @property
-    def _pane(self) -> int:
-        return self.shape.pane // MICROSECOND
+    def _overlaps(self) -> Overlaps:
+        return Overlaps.of(self.shape)
 
     @property
-    def _every(self) -> int:
-        return self.shape.every // MICROSECOND
-
-    @property
-    def _size(self) -> int:
-        return self.shape.size // MICROSECOND
-
-    @property
-    def _latest(self) -> pl.Expr:
-        """The start of the last window that a pane is part of."""
-        return pl.col(_PANE) // self._every * self._every
+    def _last_end(self) -> pl.Expr:
+        """When the last window that a pane is part of ends."""
+        return self._overlaps.latest(_PANE) + self._overlaps.size
 
     def _closes(self) -> pl.Expr:
         """When nothing that a pane is part of can change any more."""
-        return self._latest + self._size + self.within
+        return self._last_end + self.within
 
-    def _fired(
-        self, old: pl.DataFrame, new: pl.DataFrame, panes: pl.DataFrame, last: int, now: int
-    ) -> pl.DataFrame:
+    def _fired(self, old: pl.DataFrame, new: pl.DataFrame, last: int, now: int) -> pl.DataFrame:
         """Windows that end now, and windows that ended before, can still change, and have got new rows.
 
         One that is closed already when it fires does without the rows that have just come.
         """
-        places, fresh = [*self.by, START], pl.col(END) > last
-        closed = pl.col(END) + self.within <= now
-        ended = self._ended(panes, now).filter(~closed)
-        touched = self._ended(new, now).filter(~fresh, ~closed)
-        again = ended.join(touched, on=places, how="semi", nulls_equal=True)
-        before = self._ended(old, now)
-        due = pl.concat([before.filter(fresh, closed), ended.filter(fresh), again])
-        told = before.filter(~fresh).select(places).unique().with_columns(pl.lit(CORRECTED).alias(KIND))
-        fired = self.merged(due, START, END).join(told, on=places, how="left", nulls_equal=True)
-        return fired.with_columns(pl.col(KIND).fill_null(ON_TIME))
+        old, new = old.with_columns(flag(_OLD, True)), new.with_columns(flag(_OLD, False))
+        closed = now - self.within
+        over = self._windows(old, last, min(closed, now))
+        panes = self._united(pl.concat([old, new]), _PANE)
+        ended = self._windows(panes, max(last, closed), now)
+        again = self._touched(new, panes, closed, min(last, now))
+        emitted = (pl.col(END) <= last) & pl.col(_OLD)
+        fired = pl.concat([over, ended, again])
+        return fired.with_columns(kind(emitted=emitted, waited=pl.col(_OLD))).drop(_OLD)
 
-    def _ended(self, panes: pl.DataFrame, now: int) -> pl.DataFrame:
-        """Panes of windows that have ended, each once for every such window that it is part of."""
-        windows = []
-        for back in range(0, self._size, self._every):
-            start = self._latest - back
-            inside = (pl.col(_PANE) < start + self._size) & (start + self._size <= now)
-            windows.append(
-                panes.filter(inside).with_columns(start.alias(START), (start + self._size).alias(END))
-            )
-        return pl.concat(windows)
+    def _touched(self, new: pl.DataFrame, panes: pl.DataFrame, after: int, until: int) -> pl.DataFrame:
+        """Windows that ended in a stretch of time and have got new rows."""
+        places = [*self.by, START]
+        touched = self._overlaps.pairs(self._overlaps.whole(new, _PANE), after, until).select(places).unique()
+        if touched.is_empty():
+            return self._windows(panes.clear(), after, until)
+        concerned = panes.join(touched.select(self.by).unique(), on=self.by, how="semi", nulls_equal=True)
+        first, last = (start + self._overlaps.size for start in _span(touched, START))
+        found = self._windows(concerned if self.by else panes, first - 1, last)
+        return found.join(touched, on=places, how="semi", nulls_equal=True)
+
+    def _windows(self, panes: pl.DataFrame, after: int, until: int) -> pl.DataFrame:
+        """The windows of panes that end later than `after`, and not later than `until`."""
+        overlaps = self._overlaps
+        if overlaps.block == overlaps.pane or panes.is_empty() or after >= until:
+            return self._put_together([overlaps.whole(panes, _PANE)], after, until)
+        blocks = panes.with_columns(pl.col(_PANE) // overlaps.block * overlaps.block)
+        blocks = self._united(blocks, _PANE)
+        layers = [overlaps.blocks(blocks, _PANE), *overlaps.edges(panes, _PANE)]
+        return self._put_together(layers, after, until)
+
+    def _put_together(self, layers: list[Layer], after: int, until: int) -> pl.DataFrame:
+        """Windows of their parts; as many at a time as have room."""
+        counts = [
+            layer.parts.select(self._overlaps.count(layer, after, until).sum()).item() for layer in layers
+        ]
+        if sum(counts) > _ROOM and until - after > self._overlaps.every:
+            half = self._half(layers[0].parts, after, until)
+            return pl.concat([self._put_together(layers, *part) for part in ((after, half), (half, until))])
+        pairs = pl.concat([self._overlaps.pairs(layer, after, until) for layer in layers])
+        return self._united(pairs, START, END)
+
+    def _half(self, parts: pl.DataFrame, after: int, until: int) -> int:
+        """A time half-way through the ends of windows."""
+        first, last = _span(parts, _PANE)
+        return (max(after, first) + min(until, last + 2 * self._overlaps.size)) // 2
+
+    def _united(self, parts: pl.DataFrame, *place: str) -> pl.DataFrame:
+        return self.merged(parts, *place, also=[pl.col(_OLD).any()])
+
+    def _count(self, panes: pl.DataFrame, after: int, until: int) -> int:
+        """Rows, once for each of their windows that end later than `after`, and not later than `until`."""
+        windows = self._overlaps.count(self._overlaps.whole(panes, _PANE), after, until)
+        return int(panes.select((pl.col(ROWS) * windows).sum()).item())
 
     def _alarm(self, panes: pl.DataFrame, now: int) -> int | None:
         """The next time at which a window ends or a pane is to be forgotten."""
-        first = (pl.col(_PANE) - self._size) // self._every * self._every + self._every + self._size
-        passed = (pl.lit(now) - first) // self._every + 1
-        following = pl.max_horizontal(first, first + passed * self._every)
-        ends = pl.when(following <= self._latest + self._size).then(following).otherwise(self._closes())
+        size, every = self._overlaps.size, self._overlaps.every
+        first = (pl.col(_PANE) - size) // every * every + every + size
+        passed = (pl.lit(now) - first) // every + 1
+        following = pl.max_horizontal(first, first + passed * every)
+        ends = pl.when(following <= self._last_end).then(following).otherwise(self._closes())
         found = panes.select(ends.min()).item()
         return None if found is None else int(found)
 
 
-def _count(panes: pl.DataFrame) -> int:
-    return int(panes.select(pl.col(ROWS).sum()).item())
+def _span(frame: pl.DataFrame, name: str) -> tuple[int, int]:
+    """The least and the greatest number of a column."""
+    column = pl.col(name)
+    first, last = frame.select(column.min().alias("first"), column.max().alias("last")).row(0)
+    return int(first), int(last)

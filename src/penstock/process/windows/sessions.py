@@ -13,6 +13,9 @@ from penstock.process.windows.order import US
 from penstock.process.windows.shape import MICROSECOND, Session
 
 _GROUP, _TOLD, _CHANGED = "_group", "_told", "_changed"
+_WAITED = (
+    "_waited"  # whether a part of a session was there, and not told, before the rows that have just come
+)
 
 
 @dataclass(frozen=True)
@@ -31,9 +34,10 @@ class Sessions(Kept):
         late, rows = rows.filter(pl.col(_GROUP).is_null()), rows.drop_nulls(_GROUP)
         sessions = self._united(rows, old)
         withdrawn = self._withdrawn(old, sessions)
-        everything = pl.concat([closing, sessions.drop(_GROUP)])
+        everything = pl.concat([closing.with_columns(flag(_WAITED, True)), sessions.drop(_GROUP)])
         due = (pl.col(END) <= now) & pl.col(_CHANGED)
-        fired = everything.filter(due).with_columns(kind(_TOLD))
+        fired = everything.filter(due).with_columns(kind(emitted=pl.col(_TOLD), waited=pl.col(_WAITED)))
+        fired, everything = fired.drop(_WAITED), everything.drop(_WAITED)
         stays = everything.filter(~over).with_columns(
             (pl.col(_TOLD) | due).alias(_TOLD), (pl.col(_CHANGED) & ~due).alias(_CHANGED)
         )
@@ -71,11 +75,16 @@ class Sessions(Kept):
     def _united(self, rows: pl.DataFrame, old: pl.DataFrame) -> pl.DataFrame:
         """Put together what has one number."""
         new = self.started(rows, START, END, _GROUP).with_columns(flag(_TOLD, False), flag(_CHANGED, True))
-        parts = pl.concat([old, new.select(old.columns)])
+        waited = (~pl.col(_TOLD)).alias(_WAITED)
+        parts = pl.concat(
+            [old.with_columns(waited), new.select(old.columns).with_columns(flag(_WAITED, False))]
+        )
         start = pl.col(START).min()
         told, changed = pl.col(_TOLD) & (pl.col(START) == start), pl.col(_CHANGED).any() | (pl.len() > 1)
-        spans = parts.group_by(_GROUP).agg(start, pl.col(END).max(), told.any(), changed)
-        return self.merged(parts, _GROUP).join(spans, on=_GROUP).select(old.columns)
+        spans = parts.group_by(_GROUP).agg(
+            start, pl.col(END).max(), told.any(), changed, pl.col(_WAITED).any()
+        )
+        return self.merged(parts, _GROUP).join(spans, on=_GROUP).select(*old.columns, _WAITED)
 
     def _withdrawn(self, old: pl.DataFrame, sessions: pl.DataFrame) -> pl.DataFrame:
         """Sessions whose result is out under a start that is no session's any more."""

@@ -13,7 +13,7 @@ from penstock.process.windows.kept import END, EVENT, START, Kept, Taken, flag, 
 from penstock.process.windows.order import US
 from penstock.process.windows.shape import MICROSECOND, Sliding
 
-TOLD, _NEW = "_told", "_new"
+TOLD, _NEW, _CAME = "_told", "_new", "_came"
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,12 @@ class Slides(Kept):
 
     def take(self, kept: pl.DataFrame | None, rows: pl.DataFrame, last: int, now: int) -> Taken:  # noqa: ARG002
         counts = pl.col(US) + self.within > now
-        new = rows.filter(counts).with_columns(flag(TOLD, False), flag(_NEW, True))
-        old = new.clear() if kept is None else kept.with_columns(flag(_NEW, False))
+        new = rows.filter(counts).with_columns(flag(TOLD, False), flag(_NEW, True), flag(_CAME, True))
+        old = new.clear() if kept is None else kept.with_columns(flag(_NEW, False), flag(_CAME, False))
         events = self._touched(pl.concat([old, new.select(old.columns)]))
         due = (pl.col(US) <= now) & (~pl.col(TOLD) | (pl.col(_NEW) & counts))
         results = self._results(events, events.filter(due))
-        told = events.drop(_NEW).with_columns(pl.col(TOLD) | (pl.col(US) <= now))
+        told = events.drop(_NEW, _CAME).with_columns(pl.col(TOLD) | (pl.col(US) <= now))
         stays = self._without_old_events(told.filter(self._needed_until() > now), now)
         return Taken(stays, results, rows.filter(~counts), self._alarm(stays))
 
@@ -66,7 +66,8 @@ class Slides(Kept):
         )
         folded = windows.agg(*self.start()).unique(place)
         start = (pl.col(US) - self._size).alias(START)
-        mine = due.select(*place, start, pl.col(US).alias(END), kind(TOLD), *_event(due))
+        named = kind(emitted=pl.col(TOLD), waited=~pl.col(_CAME))
+        mine = due.select(*place, start, pl.col(US).alias(END), named, *_event(due))
         return mine.join(folded, on=place, how="left", nulls_equal=True)
 
     def _without_old_events(self, events: pl.DataFrame, now: int) -> pl.DataFrame:

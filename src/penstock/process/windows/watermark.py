@@ -70,7 +70,8 @@ class Watermark:
         times = self._times(rows)
         if times is None:
             return self._watched(timed, F.lit(False))
-        late = F.timestamp_micros(F.unix_micros("time") + duration(self.delay, zero=True) // timedelta(microseconds=1))
+        delay = duration(self.delay, zero=True) // timedelta(microseconds=1)
+        late = F.timestamp_micros(F.unix_micros("time") + delay)
         ticks = times.select(late.alias(TIME), F.lit(True).alias(_TICK))
         watched = self._watched(timed.unionByName(ticks, allowMissingColumns=True), F.col(_TICK))
         # The time is asked for so that Spark does not take the ticks out before the watermark has seen them.
