@@ -2,13 +2,17 @@
 
 from collections import defaultdict
 from datetime import timedelta
+from decimal import Decimal
+from math import isnan
 from random import Random
 from time import process_time
 
 import polars as pl
 import pytest
+from pyspark.sql.types import ArrayType, LongType, StructType
 from tests.reference import windows as reference
 
+from penstock.errors import DataError, FlowError
 from penstock.process.windows import panes
 from penstock.process.windows.aggregates import (
     AboutDistinct,
@@ -286,7 +290,25 @@ def test_aggregates_of_nothing_are_null():
     assert aggregated(Distinct("v"), [None, None]) == 0
 
 
-def test_an_approximate_count_is_within_its_error():
+def estimates(size, tries=40):
+    """What approximate counts of so many random values say, as shares of it."""
+    random = Random(size)
+    hashed = [random.getrandbits(64) - 2**63 for _ in range(size * tries)]
+    rows = pl.DataFrame({"try": [n % tries for n in range(size * tries)], "v": hashed})
+    counted = AboutDistinct("v")
+    started = rows.group_by("try").agg(counted.start("v").alias("v"))
+    return [found / size for found in started.select(counted.finish("v").alias("v"))["v"].to_list()]
+
+
+@pytest.mark.parametrize("size", [1, 50, 1000, 5000, 8000, 10_000, 12_000, 20_000])
+def test_an_approximate_count_has_the_error_that_it_declares(size):
+    """The standard error is 1.6 %; of 40 tries it is seen to be less than 2.3 % with a chance of 0.9999."""
+    found = estimates(size)
+    assert (sum((each - 1) ** 2 for each in found) / len(found)) ** 0.5 < 0.023
+    assert abs(sum(found) / len(found) - 1) < 0.009
+
+
+def test_approximate_counts_are_merged():
     random = Random(5)
     for size in (10, 3000, 100_000):
         hashed = [random.getrandbits(64) - 2**63 for _ in range(size)]
@@ -297,3 +319,43 @@ def test_an_approximate_count_is_within_its_error():
             engine.take(kept, rows, BEFORE, BEFORE + 1).kept, rows.clear(), BEFORE, 100
         ).results
         assert engine.finished(fired)["v"].to_list()[0] == pytest.approx(size, rel=0.05)
+    assert aggregated(AboutDistinct("v"), [None, None]) == 0
+
+
+def test_not_a_number_is_greater_than_all_numbers():
+    nan = float("nan")
+    assert isnan(aggregated(Max("v"), [1.0, nan, 2.0, None], pl.Float64))
+    assert aggregated(Min("v"), [nan, 1.0, 2.0, None], pl.Float64) == 1.0
+    assert isnan(aggregated(Min("v"), [nan, None], pl.Float64))
+    assert isnan(aggregated(Top("v", 1), [1.0, nan, 2.0], pl.Float64)[0])
+
+
+@pytest.mark.parametrize("wrong", [Min("v"), Max("v"), Top("v")])
+@pytest.mark.parametrize("kind", [StructType().add("a", LongType()), ArrayType(LongType())])
+def test_the_greatest_of_nested_values_is_refused(wrong, kind):
+    with pytest.raises(FlowError, match=f"of 'v', which is {kind.simpleString()}"):
+        wrong.type(kind)
+
+
+NINES, LESS = Decimal("9" * 38), Decimal("-" + "9" * 38)
+
+
+@pytest.mark.parametrize("values", [[NINES, 1], [NINES] * 4, [LESS, LESS], [NINES, NINES, LESS, 1]])
+def test_a_sum_of_more_than_38_digits_is_refused(values):
+    """Wherever it comes about: among rows, among parts, or in a window for each event."""
+    with pytest.raises(DataError, match="the sum 'v' has more than 38 digits"):
+        aggregated(Sum("v"), values, pl.Decimal(38, 0))
+    schema = {"key": pl.String, "_us": pl.Int64, "v": pl.Decimal(38, 0)}
+    rows = pl.DataFrame([("a", n, value) for n, value in enumerate(values)], schema, orient="row")
+    for engine in (
+        Panes(("key",), {"v": Sum("v")}, 0, Fixed(micros(100), micros(100))),
+        Slides(("key",), {"v": Sum("v")}, 0, Sliding(micros(100))),
+    ):
+        with pytest.raises(DataError, match="more than 38 digits"):
+            engine.take(engine.take(None, rows, BEFORE, BEFORE).kept, rows.clear(), BEFORE, 50)
+
+
+def test_a_sum_of_38_digits_is_exact():
+    assert aggregated(Sum("v"), [NINES], pl.Decimal(38, 0)) == NINES
+    assert aggregated(Sum("v"), [NINES, None, LESS, 5], pl.Decimal(38, 0)) == 5
+    assert aggregated(Sum("v"), [Decimal("4" * 20)] * 2, pl.Decimal(38, 18)) == Decimal("8" * 20)

@@ -5,6 +5,7 @@ All three are expressions over the rows of a group: a batch costs as much as its
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from math import log
 from typing import ClassVar
 
 import polars as pl
@@ -18,13 +19,17 @@ from pyspark.sql.types import (
     FloatType,
     IntegralType,
     LongType,
+    MapType,
     NumericType,
+    StructType,
+    VariantType,
 )  # fmt: skip
 
 from penstock.errors import FlowError
 from penstock.process.windows.order import ORDER
 
 _REGISTERS = 4096  # of an approximate count: its error is 1.04 / √4096, or 1.6 %
+_TERMS = 20  # of a series over the share of free registers, which is 4095/4096 at most: the rest is nothing
 
 
 @dataclass(frozen=True)
@@ -120,7 +125,10 @@ class Average(Aggregate):
 
 
 class Min(Aggregate):
+    """The smallest value; not a number is greater than all numbers, as it is for Spark."""
+
     def type(self, input: DataType) -> DataType:
+        _demand_order(input, "min", self.column)
         return input
 
     def start(self, name: str) -> pl.Expr:
@@ -130,11 +138,14 @@ class Min(Aggregate):
 
 
 class Max(Aggregate):
+    """The largest value; not a number is greater than all numbers, as it is for Spark."""
+
     def type(self, input: DataType) -> DataType:
+        _demand_order(input, "max", self.column)
         return input
 
     def start(self, name: str) -> pl.Expr:
-        return pl.col(name).max()
+        return pl.col(name).nan_max()
 
     merge = start
 
@@ -142,7 +153,8 @@ class Max(Aggregate):
 class Distinct(Aggregate):
     """An exact count, which keeps every value that it has seen."""
 
-    def type(self, input: DataType) -> DataType:  # noqa: ARG002
+    def type(self, input: DataType) -> DataType:
+        _demand_equality(input, "distinct", self.column)
         return LongType()
 
     def start(self, name: str) -> pl.Expr:
@@ -158,10 +170,12 @@ class Distinct(Aggregate):
 class AboutDistinct(Aggregate):
     """An approximate count (HyperLogLog): 4,096 registers at most, whatever it has seen.
 
-    A register is kept as its number · 64 + its rank, the length of the longest run of zeros.
+    A register is kept as its number · 64 + its rank, the length of the longest run of zeros. The estimate is
+    Ertl's (arXiv:1702.01284), which is as good for few values and for many.
     """
 
-    def type(self, input: DataType) -> DataType:  # noqa: ARG002
+    def type(self, input: DataType) -> DataType:
+        _demand_equality(input, "distinct", self.column)
         return LongType()
 
     def start(self, name: str) -> pl.Expr:
@@ -174,13 +188,11 @@ class AboutDistinct(Aggregate):
         return _highest(pl.col(name).explode().drop_nulls())
 
     def finish(self, name: str) -> pl.Expr:
-        taken = pl.col(name).list.len()
-        harmonic = pl.col(name).list.eval(0.5 ** (pl.element() % 64)).list.sum() + (_REGISTERS - taken)
-        estimate = 0.7213 / (1 + 1.079 / _REGISTERS) * _REGISTERS**2 / harmonic
-        free = (_REGISTERS - taken).cast(pl.Float64)
-        small = _REGISTERS * (_REGISTERS / free).log()
-        few = (estimate <= 2.5 * _REGISTERS) & (free > 0)
-        return pl.when(few).then(small).otherwise(estimate).round().cast(pl.Int64)
+        taken = pl.col(name).list.len().cast(pl.Float64)
+        harmonic = pl.col(name).list.eval(0.5 ** (pl.element() % 64)).list.sum()
+        unseen = _REGISTERS * _sigma(1 - taken / _REGISTERS)
+        estimate = _REGISTERS**2 / (2 * log(2)) / (harmonic + unseen)
+        return pl.when(taken > 0).then(estimate).otherwise(0).round().cast(pl.Int64)
 
     def input(self, input: DataType) -> Column:
         taken = super().input(input)
@@ -263,6 +275,7 @@ class Top(Aggregate):
     count: int = 10
 
     def type(self, input: DataType) -> DataType:
+        _demand_order(input, "top", self.column)
         return ArrayType(input)
 
     def start(self, name: str) -> pl.Expr:
@@ -280,6 +293,24 @@ def _highest(registers: pl.Expr) -> pl.Expr:
     """The highest rank of each register."""
     ordered = registers.unique().sort()
     return ordered.filter(ordered // 64 != (ordered // 64).shift(-1, fill_value=-1))
+
+
+def _sigma(free: pl.Expr) -> pl.Expr:
+    """What a share x of free registers adds to the harmonic sum: x + Σ x^(2^k) · 2^(k-1)."""
+    return pl.sum_horizontal(free, *(free ** (2**k) * 2.0 ** (k - 1) for k in range(1, _TERMS)))
+
+
+def _demand_order(input: DataType, what: str, column: str | None) -> None:
+    if isinstance(input, ArrayType | MapType | StructType | VariantType):
+        raise FlowError(
+            f"{what} of {column!r}, which is {input.simpleString()}",
+            hint="give it one of its fields or elements",
+        )
+
+
+def _demand_equality(input: DataType, what: str, column: str | None) -> None:
+    if isinstance(input, MapType | VariantType):
+        raise FlowError(f"{what} of {column!r}, which is {input.simpleString()}", hint="give it a part of it")
 
 
 def _demand(input: DataType, kind: type[DataType], what: str, column: str | None) -> None:

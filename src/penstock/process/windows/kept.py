@@ -8,6 +8,7 @@ from typing import ClassVar
 import polars as pl
 
 from penstock.process.windows.aggregates import Aggregate
+from penstock.process.windows.overflow import refuse_overflow
 
 START, END, KIND, ROWS = "start", "end", "kind", "rows"
 ON_TIME, LATE, CORRECTED, WITHDRAWN = "on time", "late", "corrected", "withdrawn"
@@ -44,7 +45,9 @@ class Kept(ABC):
 
     def started(self, rows: pl.DataFrame, *place: str) -> pl.DataFrame:
         """Fold rows of the same key and place."""
-        return rows.group_by(*self.by, *place).agg(*self.start())
+        groups = rows.group_by(*self.by, *place)
+        refuse_overflow(rows, groups, self.aggregates)
+        return groups.agg(*self.start())
 
     def start(self) -> list[pl.Expr]:
         """What is kept of the rows of a group."""
@@ -54,7 +57,9 @@ class Kept(ABC):
     def merged(self, parts: pl.DataFrame, *place: str, also: Sequence[pl.Expr] = ()) -> pl.DataFrame:
         """Fold what was folded before."""
         merged = [aggregate.merge(name).alias(name) for name, aggregate in self.aggregates.items()]
-        return parts.group_by(*self.by, *place).agg(pl.col(ROWS).sum(), *merged, *also)
+        groups = parts.group_by(*self.by, *place)
+        refuse_overflow(parts, groups, self.aggregates)
+        return groups.agg(pl.col(ROWS).sum(), *merged, *also)
 
     def finished(self, results: pl.DataFrame) -> pl.DataFrame:
         """Return results with the values that their parts stand for."""

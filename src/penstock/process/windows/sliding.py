@@ -11,6 +11,7 @@ import polars as pl
 
 from penstock.process.windows.kept import END, EVENT, START, Kept, Taken, flag, kind
 from penstock.process.windows.order import US
+from penstock.process.windows.overflow import refuse_overflow
 from penstock.process.windows.shape import MICROSECOND, Sliding
 
 TOLD, _NEW, _CAME = "_told", "_new", "_came"
@@ -64,6 +65,7 @@ class Slides(Kept):
         windows = concerned.sort(place).rolling(
             US, period=f"{self._size}i", closed="right", group_by=self.by or None
         )
+        refuse_overflow(concerned, windows, self.aggregates)
         folded = windows.agg(*self.start()).unique(place)
         start = (pl.col(US) - self._size).alias(START)
         named = kind(emitted=pl.col(TOLD), waited=~pl.col(_CAME))
