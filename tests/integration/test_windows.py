@@ -1,16 +1,19 @@
 """Windows on Spark against the reference: as a stream, batch by batch, and in replay."""
 
+import re
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import reduce
 from random import Random
 
 import pytest
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from tests.reference import windows as reference
 
-from penstock.errors import FlowError
-from penstock.process import ranking, windows
+from penstock.errors import DataError, FlowError
+from penstock.process import dedup, ranking, windows
 from penstock.process.windows import Late, Watermark, agg
 from penstock.testing import Feed
 
@@ -256,7 +259,7 @@ def test_a_watermark_over_sources_waits_for_the_last_of_them(spark):
         assert {(row.key, row.n) for row in told} == {("a", 1), ("b", 1)}
 
 
-def test_what_can_not_be_is_refused():
+def test_what_can_not_be_is_refused(spark):
     plain = {"time": "at", "by": "key", "watermark": "5 seconds"}
     with pytest.raises(FlowError, match="leave gaps"):
         windows.hopping("10 seconds", every="20 seconds", **plain)
@@ -266,7 +269,7 @@ def test_what_can_not_be_is_refused():
         windows.tumbling("1 minute", emit="early", late=Late.drop(), **plain)
     with pytest.raises(FlowError, match="either"):
         windows.tumbling("1 minute", **plain).agg()
-    with pytest.raises(FlowError, match="rows is a column"):
+    with pytest.raises(FlowError, match="'rows' is a column"):
         windows.tumbling("1 minute", **plain).agg(rows=agg.count())
 
 
@@ -286,3 +289,135 @@ def test_the_greatest_of_all_time_as_a_stream_and_in_replay(spark):
     assert told == {place: (key, place, totals[key]) for place, key in enumerate(wanted, 1)}
     table = spark.createDataFrame(spark_rows([row for rows in given for row in rows]), SCHEMA)
     assert {row.place: (row.key, row.rank, row.total) for row in table.transform(best).collect()} == told
+
+
+PLAIN = {"time": "at", "watermark": "5 seconds"}
+LATE = {**PLAIN, "late": Late.send("late")}
+CLASHING = (
+    "key string, at timestamp, text string, kind string, start long, rows long, rank long, outlet string, "
+    "user struct<id:string>, tags map<string,string>"
+)
+REFUSED = {
+    "the key 'kind' is a column of every result": lambda: windows.tumbling("1 s", by="kind", **PLAIN),
+    "the key 'start' is a column of every": lambda: windows.session("1 s", by=("key", "start"), **PLAIN),
+    "the key 'rows' is a column": lambda: windows.tumbling("1 s", by="rows", **PLAIN).agg(n=agg.count()),
+    "the aggregate 'end' is a": lambda: windows.tumbling("1 s", **PLAIN).agg(F.max("at").alias("end")),
+    "the aggregate 'key' is a": lambda: windows.tumbling("1 s", by="key", **PLAIN).agg(
+        F.max("at").alias("key")
+    ),
+    "two aggregates are called 'n'": lambda: windows.tumbling("1 s", **PLAIN).agg(
+        F.count("*").alias("n"), F.max("start").alias("n")
+    ),
+    "the key 'rank' is a": lambda: windows.tumbling("1 s", by="rank", **PLAIN).top(
+        1, "n", F.count("*").alias("n")
+    ),
+    "a ranking by 'm', which": lambda: windows.tumbling("1 s", by="key", **PLAIN).top(
+        1, "m", F.count("*").alias("n")
+    ),
+    "the key 'outlet' is a": lambda: windows.tumbling("1 s", by="outlet", **LATE).agg(n=agg.count()),
+    "events have a column kind, outlet": lambda: windows.tumbling("1 s", **LATE).agg(n=agg.count()),
+    "events have a column kind, rows, start": lambda: windows.sliding("1 s", **PLAIN).agg(n=agg.count()),
+    "the key '_us' has a name of Penstock's own": lambda: windows.tumbling("1 s", by="_us", **PLAIN),
+    "names a column twice": lambda: windows.tumbling("1 s", by=("key", "key"), **PLAIN),
+    "in 0 buckets": lambda: windows.tumbling("1 s", buckets=0, **PLAIN),
+    "the time 'text' is string, expected a timestamp": lambda: windows.tumbling(
+        "1 s", time="text", watermark="1 s"
+    ).agg(n=agg.count()),
+    "the stream has no column 'when'": lambda: windows.tumbling("1 s", time="when", watermark="1 s").agg(
+        n=agg.count()
+    ),
+    "the key 'user.id' is no column, but a field of one": lambda: windows.tumbling(
+        "1 s", by="user.id", **PLAIN
+    ).agg(n=agg.count()),
+    "the key 'tags' is map": lambda: windows.tumbling("1 s", by="tags", **PLAIN).agg(n=agg.count()),
+    "max of 'user', which is struct<id:string>": lambda: windows.tumbling("1 s", **PLAIN).agg(
+        n=agg.max("user")
+    ),
+    "dedup.first has no key": lambda: dedup.first((), **PLAIN),
+    "0 buckets": lambda: dedup.first("key", buckets=0, **PLAIN),
+    "'text' is string": lambda: dedup.first("key", time="text", watermark="1 s"),
+    "events have a column 'outlet'": lambda: dedup.first("key", **LATE),
+    "has no column 'card'": lambda: dedup.first("card", **PLAIN),
+    "the key 'rank' is": lambda: ranking.top(1, "n", by="rank", n=agg.count()),
+    "ranking.top has no key": lambda: ranking.top(1, "n", by=(), n=agg.count()),
+}  # fmt: skip
+
+
+def test_what_does_not_fit_the_events_is_refused_when_it_is_planned(spark):
+    """Each refusal names the column; nothing is run."""
+    rows = spark.createDataFrame([], CLASHING)
+    for message, make in REFUSED.items():
+        with pytest.raises(FlowError, match=re.escape(message)):
+            rows.transform(make())
+    odd = spark.createDataFrame([], "_time long, at timestamp")
+    with pytest.raises(FlowError, match="events have a column '_time'"):
+        odd.transform(windows.tumbling("1 s", **PLAIN).agg(n=agg.count()))
+
+
+DOTTED = [("a", at(1), 1.0), ("a", at(2), float("nan")), ("b", at(3), 2.0), ("a", at(30), 5.0)]
+TUMBLED = ["a 5.0", "a nan", "b 2.0"]
+
+
+def dotted(rows, *engines):
+    """Results of engines over columns that have a dot in their names."""
+    plain = {"time": "the.time", "by": "the.key", "watermark": "0 seconds", "buckets": 1}
+    most = {"the.most": agg.max("a.b")}
+    found = {
+        "late": windows.tumbling("10 seconds", late=Late.send("late"), **plain).agg(**most),
+        "native": windows.tumbling("10 seconds", **plain).agg(F.max("`a.b`").alias("the.most")),
+        "sliding": windows.sliding("10 seconds", **plain).agg(**most),
+        "first": dedup.first(within="1 day", **plain),
+    }
+    value = {"first": "`a.b`"}
+    told = [
+        rows.transform(each).select(F.lit(name), F.concat_ws(" ", "`the.key`", value.get(name, "`the.most`")))
+        for name, each in found.items()
+        if name in engines
+    ]
+    return reduce(DataFrame.union, told)
+
+
+def test_names_may_have_a_dot_and_not_a_number_is_the_greatest(spark):
+    schema = "`the.key` string, `the.time` timestamp, `a.b` double"
+    with Feed(spark, lambda rows: dotted(rows, "late", "native"), rows=schema) as feed:
+        feed.send(rows=DOTTED)
+        feed.advance(at(100))
+    replayed = dotted(spark.createDataFrame(DOTTED, schema), "sliding", "first").collect()
+    told = defaultdict(list)
+    for name, value in [*feed.results, *replayed]:
+        told[name].append(value.replace("NaN", "nan"))
+    assert {name: sorted(values) for name, values in told.items()} == {
+        "late": TUMBLED,
+        "native": TUMBLED,
+        "sliding": ["a 1.0", *TUMBLED],
+        "first": ["a 1.0", "b 2.0"],
+    }
+
+
+EARLY = datetime(1969, 12, 31, 23, 30, tzinfo=UTC)
+
+
+def test_events_before_1970_are_late_in_a_stream(spark):
+    """Spark's watermark begins there: a late policy has a place for them, Spark's own windows refuse them."""
+    rows = [("a", EARLY, 1), ("a", at(1), 2)]
+    schema = "key string, at timestamp, n long"
+    hours = windows.tumbling("1 hour", by="key", buckets=1, **LATE)
+    counted, natively = (
+        hours.agg(seen=agg.count()),
+        windows.tumbling("1 hour", **PLAIN).agg(F.count("*").alias("n")),
+    )
+    with Feed(spark, lambda rows: rows.transform(counted), rows=schema) as feed:
+        feed.send(rows=rows)
+        feed.advance(at(10_000))
+    assert [(row.kind, row.outlet, row.n) for row in feed.results] == [
+        (None, "late", 1),
+        ("on time", None, None),
+    ]
+    table = spark.createDataFrame(rows, schema)
+    assert [row.kind for row in table.transform(counted).collect()] == ["on time", "on time"]
+    assert table.transform(natively).count() == 2
+    with (
+        Feed(spark, lambda rows: rows.transform(natively), rows=schema) as feed,
+        pytest.raises(DataError, match=r"dated 1969-12-31 23:30:00, and a stream's .* count them as late$"),
+    ):
+        feed.send(rows=rows)

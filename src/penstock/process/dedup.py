@@ -15,6 +15,14 @@ from penstock.process.route import OUTLET
 from penstock.process.vectorised import Stepped, vectorised
 from penstock.process.windows.kept import EVENT
 from penstock.process.windows.late import Late
+from penstock.process.windows.naming import (
+    checked_buckets,
+    event_time,
+    keys_of,
+    quoted,
+    refuse_keys,
+    refuse_own,
+)  # fmt: skip
 from penstock.process.windows.order import OFFSET, PARTITION, US, order_of
 from penstock.process.windows.shape import MICROSECOND
 from penstock.process.windows.watermark import Watermark, as_watermark
@@ -102,11 +110,12 @@ def first(
     An event is a duplicate if one of its key was let through whose time is less than `within` away. One that
     is later than the watermark by more than `within` can't be judged: `late` says what becomes of it.
     """
-    names = (by,) if isinstance(by, str) else tuple(by)
+    names, length = keys_of(by, (), "dedup.first", least=1), duration(within)
     limit, policy = as_watermark(watermark), late or Late.drop()
+    checked_buckets(buckets)
     if policy.within:
         raise FlowError("a duplicate can't be corrected later", hint="use Late.drop() or Late.send(topic)")
-    return lambda rows: _first(rows, names, time, limit, duration(within), policy, buckets)
+    return lambda rows: _first(rows, names, time, limit, length, policy, buckets)
 
 
 def _first(
@@ -118,9 +127,19 @@ def _first(
     late: Late,
     buckets: int,
 ) -> DataFrame:
-    timed = limit.marked(rows, F.col(time))
-    taken = timed.select(*by, *order_of(timed), F.struct(*rows.columns).alias(EVENT))
+    _check(rows, by, late)
+    timed = limit.marked(rows, event_time(rows, time))
+    event = F.struct(*map(quoted, rows.columns)).alias(EVENT)
+    taken = timed.select(*map(quoted, by), *order_of(timed), event)
     schema = StructType([taken.schema[EVENT], StructField(OUTLET, StringType())])
     step = FirstStep(by, within // MICROSECOND, late.outlet)
     found = vectorised(taken, by, step, schema, buckets=buckets, state="duplicates")
     return found.select(f"{EVENT}.*", *([OUTLET] if late.outlet else []))
+
+
+def _check(rows: DataFrame, by: tuple[str, ...], late: Late) -> None:
+    refuse_own(rows)
+    refuse_keys(rows, by)
+    if late.outlet and OUTLET in rows.columns:
+        hint = "rename it before, or leave `late` out"
+        raise FlowError(f"events have a column {OUTLET!r}, which says where late ones go", hint=hint)

@@ -12,9 +12,10 @@ from penstock.errors import FlowError
 from penstock.process.vectorised import vectorised
 from penstock.process.windows.aggregates import Aggregate
 from penstock.process.windows.kept import ROWS, Kept, Taken
+from penstock.process.windows.naming import keys_of, quoted, refuse_keys, refuse_own, refuse_taken
 from penstock.process.windows.native import RANK
 from penstock.process.windows.order import TIME, order_of
-from penstock.process.windows.stateful import WindowStep, input_type
+from penstock.process.windows.stateful import WindowStep, fields_of, inputs_of
 
 PLACE = "place"
 TOLD = (PLACE, RANK, ROWS)  # what every result has besides its key and its values
@@ -59,29 +60,29 @@ def top(
     that was told of the place before. Equal values have the same `rank`; the greater key is in front. All
     keys are kept, in one frame.
     """
-    names = (by,) if isinstance(by, str) else tuple(by)
+    names = keys_of(by, TOLD, "ranking.top", least=1)
     if count < 1:
         raise FlowError(f"the top {count} of all, expected at least 1")
     if order not in aggregates:
         raise FlowError(f"a ranking by {order!r}, which is none of its values", hint=f"add {order}=agg.…")
-    if taken := {*names, *TOLD} & set(aggregates):
-        raise FlowError(f"{', '.join(sorted(taken))} is a column of every result", hint="name it otherwise")
+    refuse_taken(aggregates, (*names, *TOLD), "aggregate")
     ranks = Ranks(names, aggregates, 0, count, order)
     return lambda rows: _ranked(rows, ranks)
 
 
 def _ranked(rows: DataFrame, ranks: Ranks) -> DataFrame:
+    refuse_own(rows)
+    refuse_keys(rows, ranks.by)
     # State with timers wants a watermark, which never moves here: there is nothing to wait for.
     timed = rows.withColumn(TIME, F.timestamp_micros(F.lit(0))).withWatermark(TIME, "0 seconds")
-    types = {name: input_type(rows, aggregate) for name, aggregate in ranks.aggregates.items()}
-    inputs = [each.input(types[name]).alias(name) for name, each in ranks.aggregates.items()]
-    columns = timed.select(*ranks.by, *order_of(timed), *inputs)
+    inputs = inputs_of(rows, ranks.aggregates)
+    columns = timed.select(*map(quoted, ranks.by), *order_of(timed), *inputs)
     told = [
         StructField(PLACE, IntegerType()),
         StructField(RANK, IntegerType()),
         StructField(ROWS, LongType()),
     ]
-    values = [StructField(name, each.type(types[name])) for name, each in ranks.aggregates.items()]
+    values = fields_of(rows, ranks.aggregates)
     schema = StructType([*(columns.schema[name] for name in ranks.by), *told, *values])
     kinds = ", ".join(f"{name} {each.told}" for name, each in ranks.aggregates.items())
     state = f"ranking of {', '.join(ranks.by)} with {kinds}"

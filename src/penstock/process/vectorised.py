@@ -62,7 +62,8 @@ def vectorised(
     done to rows before they are shuffled, bucket by bucket: the step gets what it returns. In a batch query
     all rows are taken in at once, and then time ends.
     """
-    bucket = F.pmod(F.xxhash64(*by), F.lit(buckets)) if by else F.lit(0)
+    key = [F.col("`" + name.replace("`", "``") + "`") for name in by]
+    bucket = F.pmod(F.xxhash64(*key), F.lit(buckets)) if by else F.lit(0)
     empty = empty_frame(rows, rows.schema)
     empty = empty if fold is None else fold(empty)
     name = f"{state}, in {buckets} buckets by {', '.join(by)}"
@@ -84,7 +85,10 @@ def through_buckets(
     Spark shows of the processor only what it puts out: that column has to tell what its state is.
     """
     placed = rows.withColumn(_BUCKET, bucket.cast("int"))
-    packed = placed.mapInArrow(_Packed(fold), f"{_BUCKET} int, rows binary")
+    numbered = placed.toDF(
+        *map(str, range(len(placed.columns)))
+    )  # names with a dot are not for Python functions
+    packed = numbered.mapInArrow(_Packed(tuple(placed.columns), fold), f"{_BUCKET} int, rows binary")
     told = StructType([StructField(name, BinaryType())])
     stepped = packed.groupBy(_BUCKET).transformWithStateInPandas(processor, told, "Append", times)
     schema = schema.toNullable()
@@ -162,12 +166,14 @@ class _Unpacked:
 
 @dataclass(frozen=True)
 class _Packed:
-    """Rows as packed frames of buckets, folded if they are to be."""
+    """Rows, whose columns are named here, as packed frames of buckets, folded if they are to be."""
 
+    names: tuple[str, ...]
     fold: Fold | None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for rows in _gathered(batches):
+            rows.columns = list(self.names)
             found = rows.partition_by(_BUCKET, as_dict=True, include_key=False)
             parts = found.values() if self.fold is None else map(self.fold, found.values())
             buckets = pa.array([bucket for (bucket,) in found], pa.int32())

@@ -18,6 +18,7 @@ from penstock.log import Topic
 from penstock.process.source import PLACE, PLACE_TYPE
 from penstock.process.windows.watermark import ticking
 from penstock.schemas import spark_schema
+from penstock.sinks.tasks import task_errors
 
 _TRIES, _REST = 20, 0.1  # seconds
 
@@ -94,7 +95,8 @@ class Feed:
 
     def _run(self) -> list[Row]:
         before = len(self.results)
-        self._query.processAllAvailable()
+        with task_errors():
+            self._query.processAllAvailable()
         return self.results[before:]
 
     def _take(self, rows: DataFrame, number: int) -> None:  # noqa: ARG002

@@ -61,9 +61,9 @@ class Aggregate(ABC):
         """What it is, in words: state of one is no use to another."""
         return f"{type(self).__name__} {self.column}"
 
-    def input(self, input: DataType) -> Column:  # noqa: ARG002
-        """What is taken in of the column, as Spark computes it."""
-        return F.lit(1) if self.column is None else F.col(self.column)
+    def input(self, value: Column, input: DataType) -> Column:  # noqa: ARG002
+        """What is taken in of a value of the column, as Spark computes it."""
+        return value
 
 
 class Count(Aggregate):
@@ -94,11 +94,10 @@ class Sum(Aggregate):
     def merge(self, name: str) -> pl.Expr:
         return pl.when(pl.col(name).count() > 0).then(pl.col(name).sum())
 
-    def input(self, input: DataType) -> Column:
-        taken = super().input(input)
+    def input(self, value: Column, input: DataType) -> Column:
         if isinstance(input, IntegralType):
-            return taken.cast("long")
-        return taken.cast("double") if isinstance(input, FloatType) else taken
+            return value.cast("long")
+        return value.cast("double") if isinstance(input, FloatType) else value
 
 
 class Average(Aggregate):
@@ -119,9 +118,8 @@ class Average(Aggregate):
         total, count = (pl.col(name).struct.field(part) for part in ("sum", "count"))
         return pl.when(count > 0).then(total.cast(pl.Float64) / count)
 
-    def input(self, input: DataType) -> Column:
-        taken = super().input(input)
-        return taken.cast("long" if isinstance(input, IntegralType) else "double")
+    def input(self, value: Column, input: DataType) -> Column:
+        return value.cast("long" if isinstance(input, IntegralType) else "double")
 
 
 class Min(Aggregate):
@@ -194,9 +192,8 @@ class AboutDistinct(Aggregate):
         estimate = _REGISTERS**2 / (2 * log(2)) / (harmonic + unseen)
         return pl.when(taken > 0).then(estimate).otherwise(0).round().cast(pl.Int64)
 
-    def input(self, input: DataType) -> Column:
-        taken = super().input(input)
-        return F.when(taken.isNotNull(), F.xxhash64(taken))  # the same in every version, unlike Polars'
+    def input(self, value: Column, input: DataType) -> Column:  # noqa: ARG002
+        return F.when(value.isNotNull(), F.xxhash64(value))  # the same in every version, unlike Polars'
 
 
 class First(Aggregate):
@@ -264,8 +261,8 @@ class Percentile(Aggregate):
     def finish(self, name: str) -> pl.Expr:
         return pl.col(name).list.eval(pl.element().quantile(self.share, "linear")).list.first()
 
-    def input(self, input: DataType) -> Column:
-        return super().input(input).cast("double")
+    def input(self, value: Column, input: DataType) -> Column:  # noqa: ARG002
+        return value.cast("double")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from penstock.errors import FlowError
 from penstock.process.windows.kept import END, KIND, ON_TIME, START
+from penstock.process.windows.naming import quoted, refuse_taken
 from penstock.process.windows.order import TIME
 from penstock.process.windows.shape import Fixed, Session
 
@@ -19,8 +21,10 @@ def windowed(
 ) -> DataFrame:
     """Return the results of windows over rows with a watermark; `kind` is what they are called."""
     grouped = _grouped(timed, shape, by, aggregates)
-    names = [F.col(f"`{name}`") for name in grouped.columns[len(by) + 1 :]]
-    return grouped.select(*by, *_bounds(kind), F.lit(kind).alias(KIND), *names)
+    names = grouped.columns[len(by) + 1 :]
+    _refuse_clash(by, names, (START, END, KIND))
+    results = map(quoted, names)
+    return grouped.select(*map(quoted, by), *_bounds(kind), F.lit(kind).alias(KIND), *results)
 
 
 def ranked(
@@ -35,9 +39,12 @@ def ranked(
 ) -> DataFrame:
     """Return the keys of each window in which a value is greatest, with their rank."""
     grouped = _grouped(timed, shape, by, aggregates)
-    names = [name for name in grouped.columns if name != _WINDOW]
-    row = F.struct(*(F.col(f"`{name}`") for name in names))
-    first = F.struct(F.col(f"`{order}`"), *by)
+    names = [*by, *grouped.columns[len(by) + 1 :]]
+    _refuse_clash(by, names[len(by) :], (START, END, KIND, RANK))
+    if order not in names[len(by) :]:
+        raise FlowError(f"a ranking by {order!r}, which is none of its values", hint=f"name one {order!r}")
+    row = F.struct(*map(quoted, names))
+    first = F.struct(quoted(order), *map(quoted, by))
     best = grouped.groupBy(_WINDOW).agg(F.call_function("max_by", row, first, F.lit(count)).alias(_BEST))
     told = best.select(
         *_bounds(kind), F.lit(kind).alias(KIND), _BEST, F.posexplode(_BEST).alias("_place", _ROW)
@@ -50,7 +57,15 @@ def ranked(
 def _grouped(
     timed: DataFrame, shape: Fixed | Session, by: tuple[str, ...], aggregates: Sequence[Column]
 ) -> DataFrame:
-    return timed.groupBy(*by, shape.column(F.col(TIME)).alias(_WINDOW)).agg(*aggregates)
+    return timed.groupBy(*map(quoted, by), shape.column(F.col(TIME)).alias(_WINDOW)).agg(*aggregates)
+
+
+def _refuse_clash(by: tuple[str, ...], names: Sequence[str], own: tuple[str, ...]) -> None:
+    refuse_taken(by, own, "key")
+    refuse_taken(names, (*own, *by), "aggregate")
+    for name in names:
+        if names.count(name) > 1:
+            raise FlowError(f"two aggregates are called {name!r}", hint="give each a name: .alias('…')")
 
 
 def _bounds(kind: str) -> list[Column]:

@@ -11,10 +11,11 @@ from pyspark.sql.types import DataType, LongType, NullType, StringType, StructFi
 
 from penstock.errors import DataError
 from penstock.process.route import OUTLET
-from penstock.process.vectorised import Step, Stepped, vectorised
+from penstock.process.vectorised import BEFORE, Step, Stepped, vectorised
 from penstock.process.windows.aggregates import Aggregate
 from penstock.process.windows.kept import END, EVENT, KIND, ROWS, START, Kept
 from penstock.process.windows.late import Late
+from penstock.process.windows.naming import named, quoted, type_of
 from penstock.process.windows.order import TIME, US, order_of
 from penstock.process.windows.panes import Panes
 from penstock.process.windows.sessions import Sessions
@@ -28,12 +29,17 @@ _ID = {"timeZone": "UTC", "ignoreNullFields": "false"}
 
 @dataclass(frozen=True)
 class WindowStep:
-    """A step over windows: results and, if they have an outlet, the events that were too late."""
+    """A step over windows: results and, if they have an outlet, the events that were too late.
+
+    No watermark is earlier than the one with which a stream begins.
+    """
 
     windows: Kept
     outlet: str | None
+    begins: int = BEFORE
 
     def __call__(self, kept: pl.DataFrame | None, rows: pl.DataFrame, last: int, now: int) -> Stepped:
+        last, now = max(last, self.begins), max(now, self.begins)
         timeless = pl.col(US).is_null()
         taken = self.windows.take(kept, _widened(rows.filter(~timeless), self.windows.aggregates), last, now)
         results = _narrowed(self.windows.finished(taken.results))
@@ -51,8 +57,10 @@ class FoldedStep:
     """A step over windows whose rows were folded by `PaneFold`: what is late is only counted."""
 
     windows: Panes
+    begins: int = BEFORE
 
     def __call__(self, kept: pl.DataFrame | None, rows: pl.DataFrame, last: int, now: int) -> Stepped:
+        last, now = max(last, self.begins), max(now, self.begins)
         timeless = pl.col(self.windows.place).is_null()
         taken = self.windows.take_folded(kept, rows.filter(~timeless), last, now)
         results = _narrowed(self.windows.finished(taken.results))
@@ -97,19 +105,18 @@ def windowed(
 
     A sliding window's result has the columns of its event, and so has what came too late.
     """
-    types = {name: input_type(timed, aggregate) for name, aggregate in aggregates.items()}
     event = [name for name in timed.columns if name != TIME]
-    inputs = [each.input(types[name]).alias(name) for name, each in aggregates.items()]
-    aside = [F.struct(*event).alias(EVENT)] if late.outlet or isinstance(shape, Sliding) else []
+    aside = [F.struct(*map(quoted, event)).alias(EVENT)] if late.outlet or isinstance(shape, Sliding) else []
     order = order_of(timed) if any(each.ordered for each in aggregates.values()) else order_of(timed)[:1]
-    columns = timed.select(*by, *order, *inputs, *aside)
-    results = [StructField(name, each.type(types[name])) for name, each in aggregates.items()]
+    columns = timed.select(*map(quoted, by), *order, *inputs_of(timed, aggregates), *aside)
+    results = fields_of(timed, aggregates)
     kept = _kept(shape, by, aggregates, late)
     kinds = ", ".join(f"{name} {each.told}" for name, each in aggregates.items())
-    step: Step = WindowStep(kept, late.outlet)
+    begins = 0 if timed.isStreaming else BEFORE
+    step: Step = WindowStep(kept, late.outlet, begins)
     fold: PaneFold | None = None
     if isinstance(kept, Panes) and late.outlet is None:
-        step, fold = FoldedStep(kept), PaneFold(kept)
+        step, fold = FoldedStep(kept, begins), PaneFold(kept)
     found = vectorised(
         columns, by, step, _schema(columns, by, results, late),
         buckets=buckets, state=f"{shape} with {kinds}", fold=fold,
@@ -134,9 +141,24 @@ def _described(kept: Kept) -> Column:
     return F.col(ROWS).alias(ROWS, metadata={WINDOWS: about})
 
 
-def input_type(rows: DataFrame, aggregate: Aggregate) -> DataType:
-    """The type of the column that an aggregate looks at."""
-    return NullType() if aggregate.column is None else rows.select(aggregate.column).schema[0].dataType
+def inputs_of(rows: DataFrame, aggregates: Mapping[str, Aggregate]) -> list[Column]:
+    """What aggregates take in of rows, under their names."""
+    values = {
+        name: F.lit(1) if each.column is None else named(rows, each.column)
+        for name, each in aggregates.items()
+    }
+    return [
+        each.input(values[name], _input_type(rows, each)).alias(name) for name, each in aggregates.items()
+    ]
+
+
+def fields_of(rows: DataFrame, aggregates: Mapping[str, Aggregate]) -> list[StructField]:
+    """The values of aggregates of rows; what one can't be of is refused."""
+    return [StructField(name, each.type(_input_type(rows, each))) for name, each in aggregates.items()]
+
+
+def _input_type(rows: DataFrame, aggregate: Aggregate) -> DataType:
+    return NullType() if aggregate.column is None else type_of(rows, aggregate.column)
 
 
 def _schema(columns: DataFrame, by: tuple[str, ...], results: list[StructField], late: Late) -> StructType:
@@ -152,7 +174,7 @@ def _schema(columns: DataFrame, by: tuple[str, ...], results: list[StructField],
 def _told(found: DataFrame, event: list[str], by: tuple[str, ...], names: list[str], late: Late) -> DataFrame:
     """Give results their times, and late events their own columns beside them."""
     times = (F.timestamp_micros(place).alias(place) for place in (START, END))
-    results: list[Any] = [*by, *times, KIND, ROWS, *names]
+    results: list[Any] = [*map(quoted, by), *times, KIND, ROWS, *map(quoted, names)]
     if EVENT not in found.columns:
         return found.select(*results)
     rest = [
@@ -167,4 +189,4 @@ def _told(found: DataFrame, event: list[str], by: tuple[str, ...], names: list[s
 
 def _result_id(by: tuple[str, ...]) -> Column:
     """The same result has the same id, whenever it is computed; a corrected one has another."""
-    return F.md5(F.to_json(F.struct(*by, START, END, KIND, ROWS), _ID))
+    return F.md5(F.to_json(F.struct(*map(quoted, by), START, END, KIND, ROWS), _ID))

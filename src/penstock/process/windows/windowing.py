@@ -10,10 +10,20 @@ from pyspark.sql import functions as F
 
 from penstock.durations import duration
 from penstock.errors import FlowError
+from penstock.process.route import OUTLET
 from penstock.process.windows import native, stateful
 from penstock.process.windows.aggregates import Aggregate
-from penstock.process.windows.kept import ON_TIME
+from penstock.process.windows.kept import END, KIND, ON_TIME, START
 from penstock.process.windows.late import Late
+from penstock.process.windows.naming import (
+    checked_buckets,
+    event_time,
+    keys_of,
+    refuse_keys,
+    refuse_own,
+    refuse_taken,
+)  # fmt: skip
+from penstock.process.windows.order import since_epoch
 from penstock.process.windows.shape import Fixed, Session, Shape, Sliding
 from penstock.process.windows.watermark import Watermark, as_watermark
 
@@ -56,7 +66,7 @@ class Windowing:
             raise FlowError("windows are to compute either Spark's aggregates or declared ones", hint=_EITHER)
         if columns:
             shape, kind = self._native_shape(), _KINDS[self.emit]
-            return lambda rows: native.windowed(self._timed(rows), shape, self.by, columns, kind)
+            return lambda rows: native.windowed(self._native(rows), shape, self.by, columns, kind)
         self._check_declared(aggregates)
         return lambda rows: self._stateful(rows, aggregates)
 
@@ -74,7 +84,7 @@ class Windowing:
             raise FlowError("a ranking is told when its window is over", hint="use emit='final'")
         shape, kind = self._native_shape(), _KINDS[self.emit]
         return lambda rows: native.ranked(
-            self._timed(rows), shape, self.by, columns, kind, count=count, order=order
+            self._native(rows), shape, self.by, columns, kind, count=count, order=order
         )
 
     def _native_shape(self) -> Fixed | Session:
@@ -97,34 +107,40 @@ class Windowing:
             raise FlowError(
                 "declared aggregates are told when a window is over", hint="use Spark's own for 'early'"
             )
-        taken = {*self.by, *stateful.TOLD} & set(aggregates)
-        if taken:
-            raise FlowError(
-                f"{', '.join(sorted(taken))} is a column of every result", hint="name it otherwise"
-            )
+        own = (*stateful.TOLD, *([OUTLET] if self.late and self.late.outlet else []))
+        refuse_taken(self.by, own, "key")
+        refuse_taken(aggregates, (*self.by, *own), "aggregate")
 
     def _stateful(self, rows: DataFrame, aggregates: dict[str, Aggregate]) -> DataFrame:
         late = self.late or Late.drop()
-        clash = {*stateful.TOLD, *aggregates} & set(rows.columns)
+        own = {*stateful.TOLD, *aggregates} | ({OUTLET} if late.outlet else set())
+        clash = own & set(rows.columns)
         if clash and (late.outlet or isinstance(self.shape, Sliding)):
             raise FlowError(
                 f"events have a column {', '.join(sorted(clash))}, and so have the results beside them",
                 hint="rename one of them before the windows",
             )
         return stateful.windowed(
-            self._timed(rows), self.shape, self.by, aggregates, late=late, buckets=self.buckets
+            self._timed(rows, self._time(rows)),
+            self.shape,
+            self.by,
+            aggregates,
+            late=late,
+            buckets=self.buckets,
         )
 
-    def _timed(self, rows: DataFrame) -> DataFrame:
-        return self.watermark.marked(rows, self._time(rows))
+    def _native(self, rows: DataFrame) -> DataFrame:
+        """Rows for Spark's own windows, which would leave out without a word what is dated before 1970."""
+        time = self._time(rows)
+        return self._timed(rows, since_epoch(time) if rows.isStreaming else time)
+
+    def _timed(self, rows: DataFrame, time: Column) -> DataFrame:
+        refuse_own(rows)
+        refuse_keys(rows, self.by)
+        return self.watermark.marked(rows, time)
 
     def _time(self, rows: DataFrame) -> Column:
-        if self.time == PROCESSING_TIME:
-            return F.current_timestamp()
-        found = rows.select(self.time).schema[0].dataType.simpleString()
-        if found != "timestamp":
-            raise FlowError(f"the time {self.time!r} is {found}, expected a timestamp")
-        return F.col(self.time)
+        return F.current_timestamp() if self.time == PROCESSING_TIME else event_time(rows, self.time)
 
 
 _EITHER = "agg(F.count('*').alias('n')) is native, agg(n=agg.count()) has late events"
@@ -198,5 +214,6 @@ def _windowing(
     emit: Emit,
     buckets: int,
 ) -> Windowing:
-    names = (by,) if isinstance(by, str) else tuple(by)
+    names = keys_of(by, (START, END, KIND), "a window")
+    checked_buckets(buckets)
     return Windowing(shape, time, names, as_watermark(limit), late, emit, buckets)
