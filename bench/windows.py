@@ -4,17 +4,19 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from penstock.process import keyed, session, windows
+from penstock.process import dedup, keyed, session, windows
 from penstock.process.windows import Late, agg
 
 FILES = 8
 ROWS = 250_000  # in each file
 KEYS = 10_000
+FEW = 5_000  # of so many rows one is taken where each has 3,600 results
 ROUNDS = 3
 Query = Callable[[DataFrame], DataFrame]
 
@@ -62,6 +64,33 @@ def late_hopping(rows: DataFrame) -> DataFrame:
     return rows.transform(windowing.agg(n=agg.count(), total=agg.sum("amount")))
 
 
+def late_fine_hopping(rows: DataFrame) -> DataFrame:
+    """Many windows over few events: what it costs is the results."""
+    windowing = windows.hopping(
+        "1 hour", every="1 second", time="at", by="key", watermark="5 seconds", late=Late.drop(), buckets=8
+    )
+    return _few(rows).transform(windowing.agg(n=agg.count(), total=agg.sum("amount")))
+
+
+def spark_fine_hopping(rows: DataFrame) -> DataFrame:
+    hops = F.window("at", "1 hour", "1 second")
+    return _few(rows).withWatermark("at", "5 seconds").groupBy("key", hops).agg(*_measures())
+
+
+def spark_duplicates(rows: DataFrame) -> DataFrame:
+    """Spark's own knows no `within`: an event of each key goes through."""
+    return rows.withWatermark("at", "5 seconds").dropDuplicatesWithinWatermark(["key"])
+
+
+def first_of_each(rows: DataFrame) -> DataFrame:
+    return rows.transform(_once("key"))
+
+
+def first_of_one(rows: DataFrame) -> DataFrame:
+    """All events have one key, and are further apart than `within`: every one goes through."""
+    return rows.withColumn("key", F.lit("k")).transform(_once("key"))
+
+
 def native_sliding(rows: DataFrame) -> DataFrame:
     """A row for each event with the last of its key, in Spark's own state; told as events come."""
     recent = keyed.recent(by="key", time="at", within="10 seconds", watermark="5 seconds")
@@ -81,6 +110,11 @@ QUERIES: dict[str, Query] = {
     "hopping, Spark's own": spark_hopping,
     "hopping, native": native_hopping,
     "hopping, with a late policy": late_hopping,
+    "hopping 3,600 deep, Spark's own": spark_fine_hopping,
+    "hopping 3,600 deep, with a late policy": late_fine_hopping,
+    "duplicates, Spark's own": spark_duplicates,
+    "duplicates, of many keys": first_of_each,
+    "duplicates, none of one key": first_of_one,
     "sliding, Spark's own": native_sliding,
     "sliding, with a late policy": late_sliding,
 }
@@ -104,12 +138,14 @@ def main() -> None:
     print("| windows | rows/s | of Spark's |\n|---|---:|---:|")
     rates = {name: rows_of(name) / statistics.median(taken[1:]) for name, taken in times.items()}
     for name, rate in rates.items():
-        base = rates[name.split(",")[0] + ", Spark's own"]
+        base = rates[name.rsplit(", ", 1)[0] + ", Spark's own"]
         print(f"| {name} | {rate:,.0f} | {rate / base:.2f} |")
 
 
 def rows_of(name: str) -> int:
-    """Spark has no window for each event: what can be made of its state is slow, and gets one file."""
+    """Rows that are read: one file where Spark's own is slow, few of them where each has many results."""
+    if name.startswith("hopping 3,600"):
+        return FILES * ROWS // FEW
     return ROWS * (1 if name.startswith("sliding") else FILES)
 
 
@@ -133,6 +169,14 @@ def run(spark: SparkSession, source: Path, query: Query, place: Path) -> float:
     stream = query(rows.parquet(str(source))).writeStream.format("noop").outputMode(output)
     stream.trigger(availableNow=True).option("checkpointLocation", str(place)).start().awaitTermination()
     return time.perf_counter() - began
+
+
+def _few(rows: DataFrame) -> DataFrame:
+    return rows.where(F.pmod(F.xxhash64("key", "at"), F.lit(FEW)) == 0)
+
+
+def _once(key: str) -> Callable[[DataFrame], DataFrame]:
+    return dedup.first(key, time="at", within=timedelta(microseconds=50), watermark="5 seconds", buckets=8)
 
 
 def _measures() -> tuple[F.Column, F.Column]:  # type: ignore[name-defined]

@@ -1,5 +1,6 @@
 """Sketches are wrong by no more than they say, and duplicates are left out on Spark."""
 
+import re
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -52,11 +53,23 @@ def test_sketches_run_in_windows(spark):
     assert row.median == pytest.approx(49.5, abs=2)
 
 
-def test_errors_that_can_not_be_are_refused():
-    with pytest.raises(FlowError, match="an error of 2"):
-        sketches.distinct("word", error=2)
-    with pytest.raises(FlowError, match="most frequent"):
-        sketches.frequent("word", 0)
+REFUSED = {
+    "an error of 2, expected a share from 0.00072 to 0.5": lambda: sketches.distinct("word", error=2),
+    "an error of 0.0007,": lambda: sketches.distinct("word", error=0.0007),
+    "an error of 0.0001, expected a share from 0.0001": lambda: sketches.quantile("value", 0.5, error=0.0001),
+    "a quantile of 90": lambda: sketches.quantile("value", 90),
+    "the 0 most frequent": lambda: sketches.frequent("word", 0),
+    "2,000,000 tracked values": lambda: sketches.frequent("word", 20_000),
+    "5 tracked values for the 6 most": lambda: sketches.frequent("word", 6, tracked=5),
+    "an error of 1e-09": lambda: sketches.counts("word", error=1e-9),
+    "a confidence of 99": lambda: sketches.counts("word", confidence=99),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_errors_that_a_sketch_can_not_keep_are_refused(message):
+    with pytest.raises(FlowError, match=re.escape(message)):
+        REFUSED[message]()
 
 
 def test_duplicates_are_left_out_at_once_and_what_can_not_be_judged_is_set_aside(spark):

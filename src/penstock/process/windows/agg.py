@@ -11,7 +11,7 @@ def count(column: str | None = None) -> Aggregate:
 
 
 def sum(column: str) -> Aggregate:
-    """The sum; null if there is no value."""
+    """The sum; null if there is no value. One beyond 64 bits, or 38 digits of decimals, stops the flow."""
     return aggregates.Sum(column)
 
 
@@ -21,12 +21,12 @@ def avg(column: str) -> Aggregate:
 
 
 def min(column: str) -> Aggregate:
-    """The smallest value."""
+    """The smallest value; NaN is greater than all numbers. Not of structs, arrays or maps."""
     return aggregates.Min(column)
 
 
 def max(column: str) -> Aggregate:
-    """The largest value."""
+    """The largest value; NaN is greater than all numbers. Not of structs, arrays or maps."""
     return aggregates.Max(column)
 
 

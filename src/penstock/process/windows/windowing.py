@@ -39,7 +39,8 @@ class Windowing:
 
     Spark's own aggregates, `agg(F.count("*").alias("views"))`, run natively: `emit="final"` gives each window
     once, when it is over, and needs the flow's output "append"; `emit="early"` gives it whenever it changes.
-    What is late is dropped by Spark. Declared ones, `agg(views=agg.count())`, run on vectorised state, with
+    What is late is dropped by Spark; an event dated before 1970, where a stream's watermark begins, stops the
+    flow. Declared ones, `agg(views=agg.count())`, run on vectorised state, with
     the whole late policy.
     """
 
