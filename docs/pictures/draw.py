@@ -25,6 +25,7 @@ LINE, LEFT, WIDTH = 26, 130, 760
 COLOURS = {
     "event": "#2f6fb2",
     "on time": "#3c8d5a",
+    "late": "#8a5fbf",
     "corrected": "#d98a1f",
     "withdrawn": "#9a9a9a",
     "set aside": "#c0392b",

@@ -32,6 +32,7 @@ from penstock.process.windows.panes import Panes
 from penstock.process.windows.sessions import Sessions
 from penstock.process.windows.shape import Fixed, Session, Sliding
 from penstock.process.windows.sliding import Slides
+from penstock.process.windows.stateful import FoldedStep, WindowStep
 
 SCHEMA = {"key": pl.String, "_us": pl.Int64, "_partition": pl.Int32, "_offset": pl.Int64, "values": pl.Int64}
 BEFORE = -(2**62)
@@ -187,6 +188,20 @@ def test_a_first_result_of_events_that_came_late_says_so(engine):
     assert ("a", "corrected") in kinds[3]
 
 
+@pytest.mark.parametrize("make", [FoldedStep, lambda windows, begins: WindowStep(windows, None, begins)])
+def test_a_stream_begins_with_a_watermark(make):
+    """What is before it is late: dropped, or within the allowed lateness counted at once, and once only."""
+    windows = Panes(("key",), AGGREGATES, 30, Fixed(micros(10), micros(10)))
+    step, given = make(windows, begins=0), [frame([("a", -45, 1), ("a", -15, 2), ("a", 5, 3)]), frame([])]
+    if make is FoldedStep:
+        given = [windows.folded(rows) for rows in given]
+    done = step(None, given[0], BEFORE, BEFORE)
+    assert (done.rows.select("start", "kind", "rows").rows(), done.dropped) == ([(-20, "late", 1)], 1)
+    again = step(done.kept, given[1], BEFORE, BEFORE)
+    assert (again.rows.height, again.dropped) == (0, 0)
+    assert step(again.kept, given[1], BEFORE, 10).rows["kind"].to_list() == ["on time"]
+
+
 ENGINES = {
     "fixed": (
         lambda a, b, w: Panes(("key",), AGGREGATES, w, Fixed(micros(max(a, b)), micros(min(a, b)))),
@@ -218,10 +233,19 @@ def test_windows_of_any_size_are_those_of_the_reference(shape):
         assert run(make(*sizes, within), batches) == wanted, (seed, sizes, within)
 
 
-def test_sliding_windows_without_a_key_are_those_of_one_key():
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda by: Slides(by, AGGREGATES, 7, Sliding(micros(20))),
+        lambda by: Panes(by, AGGREGATES, 30, Fixed(micros(12), micros(5))),
+        lambda by: Sessions(by, AGGREGATES, 30, Session(micros(5))),
+    ],
+    ids=["sliding", "fixed", "session"],
+)
+def test_windows_without_a_key_are_those_of_one_key(make):
     batches = [([("only", time, number) for _, time, number in rows], now) for rows, now in steps(5)]
-    keyed = run(Slides(("key",), AGGREGATES, 7, Sliding(micros(20))), batches)
-    engine, kept, last = Slides((), AGGREGATES, 7, Sliding(micros(20))), None, BEFORE
+    keyed = run(make(("key",)), batches)
+    engine, kept, last = make(()), None, BEFORE
     for (rows, now), (told, _) in zip(batches, keyed, strict=True):
         taken = engine.take(kept, frame(rows), last, now)
         found = engine.finished(taken.results).rows()

@@ -86,9 +86,10 @@ class Panes(Kept):
         touched = self._overlaps.pairs(self._overlaps.whole(new, _PANE), after, until).select(places).unique()
         if touched.is_empty():
             return self._windows(panes.clear(), after, until)
-        concerned = panes.join(touched.select(self.by).unique(), on=self.by, how="semi", nulls_equal=True)
+        if self.by:
+            panes = panes.join(touched, on=self.by, how="semi", nulls_equal=True)
         first, last = (start + self._overlaps.size for start in _span(touched, START))
-        found = self._windows(concerned if self.by else panes, first - 1, last)
+        found = self._windows(panes, first - 1, last)
         return found.join(touched, on=places, how="semi", nulls_equal=True)
 
     def _windows(self, panes: pl.DataFrame, after: int, until: int) -> pl.DataFrame:
