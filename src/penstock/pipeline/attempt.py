@@ -24,9 +24,10 @@ from penstock.pipeline.plan import WHOLE, Planner, Span
 from penstock.pipeline.read_topics import ReadTopics
 from penstock.pipeline.recovery import Recovery
 from penstock.pipeline.settled import SettledBatches
-from penstock.pipeline.state import refuse_changed_state
+from penstock.pipeline.state import pins_of, refuse_changed_state
 from penstock.points import reach
 from penstock.process.java_client import java_settings
+from penstock.process.pinned import pinning
 from penstock.process.windows.watermark import ticking
 from penstock.sinks.sink import Sink
 
@@ -143,13 +144,14 @@ class Attempt:
 
     def _planned(self, span: Span) -> DataFrame:
         self._clock.begin_at(span.start)
-        with ticking(self._clock):
+        pins = pins_of(self.checkpoint)
+        with ticking(self._clock), pinning(pins):
             frame = self.job.rows(self.planner, span)
         if self.job.mode == "realtime":
             refuse_limits(self.job.label, frame)
         if self.job.mode != "replay":
             reads = [topic.name for topic in self.job.topics] + self._clock.topics
-            refuse_changed_state(self.job, frame, self.checkpoint, reads)
+            refuse_changed_state(self.job, frame, self.checkpoint, reads, pins)
         return frame
 
     def _started(self, writer: Any, until_end: bool) -> StreamingQuery:

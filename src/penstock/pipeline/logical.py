@@ -1,10 +1,13 @@
 """Spark's logical plan of a DataFrame, as the few things that we ask of it."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame
+
+Column = dict[str, Any]  # its name, type and metadata, as Spark's JSON has them
 
 
 @dataclass(frozen=True)
@@ -23,14 +26,24 @@ class Node:
             yield from child.walk()
 
     @property
+    def columns(self) -> list[Column]:
+        """What it puts out."""
+        return list(json.loads(self.java.schema().json())["fields"])
+
+    @property
     def has_python(self) -> bool:
         """Whether one of its expressions is a Python function."""
         return any(_is_python(each) for each in _items(self.java.expressions()))
 
     @property
-    def aggregates(self) -> list[str]:
+    def aggregates(self) -> list[tuple[str, list[Column]]]:
         """The aggregate functions in its expressions, and the columns that they are of."""
-        return [text for each in _items(self.java.expressions()) for text in _aggregates(each)]
+        return [found for each in _items(self.java.expressions()) for found in _aggregates(each)]
+
+    @property
+    def keys(self) -> list[Column]:
+        """What it tells duplicates by, if that is what it does."""
+        return [_column(each) for each in _items(self.java.keys())]
 
 
 def logical_plan(frame: DataFrame) -> Node:
@@ -54,13 +67,22 @@ def _is_python(expression: Any) -> bool:
     return named or any(_is_python(child) for child in _items(expression.children()))
 
 
-def _aggregates(expression: Any) -> Iterator[str]:
+def _aggregates(expression: Any) -> Iterator[tuple[str, list[Column]]]:
     if str(expression.nodeName()) == "AggregateExpression":
-        columns = (str(each.name()) for each in _items(expression.references().toSeq()))
-        yield f"{expression.aggregateFunction().prettyName()}({', '.join(columns)})"
+        columns = [_column(each) for each in _items(expression.references().toSeq())]
+        yield str(expression.aggregateFunction().prettyName()), columns
     else:
         for child in _items(expression.children()):
             yield from _aggregates(child)
+
+
+def _column(attribute: Any) -> Column:
+    type = json.loads(attribute.dataType().json())
+    return {
+        "name": str(attribute.name()),
+        "type": type,
+        "metadata": json.loads(attribute.metadata().json()),
+    }
 
 
 def _items(sequence: Any) -> Iterator[Any]:

@@ -11,8 +11,10 @@ from pyspark.sql import DataFrame
 from penstock.errors import FlowError
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.job import Job
-from penstock.pipeline.logical import Node, logical_plan, optimised_plan
-from penstock.process.keyed.about import About
+from penstock.pipeline.logical import Column, Node, logical_plan, optimised_plan
+from penstock.process.lineage import Lineage
+from penstock.process.pinned import Pins
+from penstock.process.state_description import described, difficulties
 
 DESCRIPTION = "penstock.json"  # beside the checkpoint
 _STATEFUL = (
@@ -24,32 +26,39 @@ _STATEFUL = (
     "Distinct",
     "GlobalLimit",
 )
-
+_ANEW = "give the flow a new name, which begins anew"
+_RENAMED = "undo the change; say of a field that was renamed by an upcaster of its topic"
+_UNUSED = "use no other fields of the events behind the step than before"
 _OPTIMIZERS = re.compile(r"^_extract_|(?<=_common_expr)_\d+")  # what Spark adds to names, and counts on
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing about a changed flow: what it is about, whether it is kept, and why."""
+    """One thing about a changed flow: what it is about, whether it is kept, why, and what helps."""
 
     subject: str
     kept: bool
     reason: str
+    hint: str = ""
 
     def __str__(self) -> str:
         return f"{self.subject}: {'kept' if self.kept else 'lost'}, {self.reason}"
 
 
-def describe_state(version: str, frame: DataFrame, reads: Sequence[str]) -> dict[str, Any]:
+def describe_state(
+    version: str, frame: DataFrame, reads: Sequence[str], pins: Pins | None = None
+) -> dict[str, Any]:
     """Say what a flow reads and what state it keeps, to be compared when it is started the next time.
 
-    Of joins and aggregates Spark keeps only what is `used` after them, in columns that it does not name.
+    Columns stand under the oldest names that their topics' upcasters know: these stay. Of joins and
+    aggregates Spark keeps only what is `used` after them, in columns that it does not name.
     """
     return {
         "version": version,
         "reads": sorted(reads),
         "state": [_operator(node) for node in logical_plan(frame).walk() if _is_stateful(node)],
         "used": [_used(node) for node in optimised_plan(frame).walk() if _is_stateful(node)],
+        "pins": {} if pins is None else pins.taken,
     }
 
 
@@ -67,20 +76,31 @@ def compare_state(before: dict[str, Any], after: dict[str, Any]) -> Iterator[Fin
         yield _step(place + 1, old, new)
     for old, new in zip(before.get("used", ()), after.get("used", ()), strict=False):
         if old != new:
-            yield Finding("columns of state", False, f"of what is used, {_difference(old, new)}")
+            yield Finding("columns of state", False, f"of what is used, {_difference(old, new)}", _UNUSED)
 
 
-def refuse_changed_state(job: Job, frame: DataFrame, checkpoint: Checkpoint, reads: Sequence[str]) -> None:
+def pins_of(checkpoint: Checkpoint) -> Pins:
+    """Return the fields that Spark's state of a flow has had since it began."""
+    written = checkpoint.read(DESCRIPTION)
+    if written is None or checkpoint.id is None:
+        return Pins()
+    return Pins(json.loads(written).get("pins", {}), began=True)
+
+
+def refuse_changed_state(
+    job: Job, frame: DataFrame, checkpoint: Checkpoint, reads: Sequence[str], pins: Pins | None = None
+) -> None:
     """Refuse a flow that can't go on with its state; write down what it is, for the next time."""
-    after = describe_state(job.version, frame, reads)
+    after = describe_state(job.version, frame, reads, pins)
     written = checkpoint.read(DESCRIPTION)
     if written is not None and checkpoint.id is not None:
         lost = [each for each in compare_state(json.loads(written), after) if not each.kept]
         if lost:
             told = "; ".join(str(each) for each in lost)
+            hints = dict.fromkeys(each.hint or "undo the change" for each in lost)
             raise FlowError(
                 f"flow {job.label!r} has changed and can't go on with its checkpoint: {told}",
-                hint="undo the change, or give the flow a new name, which begins anew",
+                hint=f"{', '.join(hints)}, or {_ANEW}",
             )
     if written is None or json.loads(written) != after:
         checkpoint.write(DESCRIPTION, json.dumps(after))
@@ -98,25 +118,50 @@ def _is_stateful(node: Node) -> bool:
 
 
 def _operator(node: Node) -> dict[str, Any]:
-    schema = json.loads(node.java.schema().json())
-    return {
-        "step": node.name,
-        "shape": [f"{field['name']} {_type(field['type'])}" for field in schema["fields"]],
-    }
+    told: dict[str, Any] = {"step": node.name, "shape": [_spelled(each) for each in node.columns]}
+    frames = [found for each in node.columns if (found := described(each["metadata"])) is not None]
+    if frames:
+        told["frame"] = frames[0]
+    if node.name.startswith("Deduplicate"):
+        told["keys"] = [_spelled(each) for each in node.keys]
+    return told
 
 
 def _used(node: Node) -> list[str]:
     if node.name == "Aggregate":
-        columns = node.aggregates
-    elif node.name == "Join":
-        columns = [column for side in node.children for column in _operator(side)["shape"]]
-    else:
-        columns = []
-    return [_OPTIMIZERS.sub("", column) for column in columns]
+        return [f"{function}({', '.join(map(_name, columns))})" for function, columns in node.aggregates]
+    if node.name == "Join":
+        return [_spelled(column) for side in node.children for column in side.columns]
+    return []
 
 
-def _type(spelled: Any) -> str:
-    return spelled if isinstance(spelled, str) else json.dumps(spelled, sort_keys=True)
+def _spelled(column: Column) -> str:
+    return f"{_name(column)} {_type(column['type'])}"
+
+
+def _name(column: Column) -> str:
+    name = _OPTIMIZERS.sub("", column["name"])
+    return Lineage.read(name, column["metadata"]).original(name)
+
+
+def _type(type: Any) -> str:
+    return type if isinstance(type, str) else json.dumps(_plain(type), sort_keys=True)
+
+
+def _plain(type: Any) -> Any:
+    """A type without what goes with its fields, which are called by their oldest names."""
+    match type:
+        case {"type": "struct", "fields": fields}:
+            return {"type": "struct", "fields": [_plain_field(each) for each in fields]}
+        case {"elementType": inner}:
+            return {**type, "elementType": _plain(inner)}
+        case {"valueType": inner}:
+            return {**type, "valueType": _plain(inner)}
+    return type
+
+
+def _plain_field(field: Column) -> dict[str, Any]:
+    return {**field, "name": _name(field), "type": _plain(field["type"]), "metadata": {}}
 
 
 def _topic(name: str, before: bool, after: bool) -> Finding:
@@ -131,21 +176,26 @@ def _topic(name: str, before: bool, after: bool) -> Finding:
 def _step(number: int, old: dict[str, Any] | None, new: dict[str, Any] | None) -> Finding:
     name = (old or new or {})["step"]
     subject = f"state of step {number} ({name})"
-    if old == new:
-        return Finding(subject, True, "it has the same shape")
     if new is None:
         return Finding(subject, False, "the step is gone")
     if old is None:
         return Finding(subject, False, "the step is new and would start empty in mid-stream")
-    if _grown(old, new):
-        return Finding(subject, True, "it has become wider, new columns begin with null")
-    return Finding(subject, False, _difference(old["shape"], new["shape"]))
+    if old["step"] != new["step"]:
+        return Finding(subject, False, f"the step would be {new['step']}")
+    return _same_step(subject, old, new)
 
 
-def _grown(old: dict[str, Any], new: dict[str, Any]) -> bool:
-    """Whether both are keyed state, and the new one holds what the old one has."""
-    before, after = (About.read(",".join(each["shape"]).removesuffix(" binary")) for each in (old, new))
-    return before is not None and after is not None and after.holds(before)
+def _same_step(subject: str, old: dict[str, Any], new: dict[str, Any]) -> Finding:
+    if "frame" in old and "frame" in new:
+        reasons = list(difficulties(old["frame"], new["frame"]))
+        if reasons:
+            return Finding(subject, False, ", ".join(reasons), _RENAMED)
+        same = old["frame"] == new["frame"]
+        return Finding(subject, True, "it has the same shape" if same else "it is brought to its new shape")
+    part = "keys" if "keys" in old and "keys" in new else "shape"
+    if old["step"] == "Join" or old[part] == new[part]:  # of a join, what is used is compared
+        return Finding(subject, True, "it has the same shape")
+    return Finding(subject, False, _difference(old[part], new[part]), _RENAMED)
 
 
 def _difference(old: list[str], new: list[str]) -> str:

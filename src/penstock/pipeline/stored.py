@@ -18,6 +18,9 @@ from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.state import DESCRIPTION
 from penstock.process.keyed.buckets import RUNS
 from penstock.process.keyed.runs import GONE, HASH
+from penstock.process.lineage import NOTHING, Lineage
+from penstock.process.migration import renamed
+from penstock.process.state_description import key_names, top_lineage
 from penstock.process.vectorised import unpack
 from penstock.settings import Settings
 
@@ -51,9 +54,9 @@ def stored_state(
         if batch is not None:
             reader = reader.option("batchId", batch)
         if step.operatorName.startswith(_VECTORISED):
-            found += _of_frames(
-                _frames(reader, checkpoint, step), step.operatorId, _by(checkpoint), tuple(key)
-            )
+            by, lineage = _described(checkpoint)
+            frames = _frames(reader, checkpoint, step)
+            found += _of_frames(frames, step.operatorId, _OfKey(tuple(by), tuple(key), lineage))
         else:
             found += _of_rows(reader.load(checkpoint.path), step.operatorId, tuple(key))
     return found
@@ -75,11 +78,14 @@ def _steps(spark: SparkSession, checkpoint: Checkpoint, flow: str, batch: int | 
     return list({step.operatorId: step for step in steps}.values())
 
 
-def _by(checkpoint: Checkpoint) -> list[str]:
-    """The key columns of a vectorised step, which its description tells."""
+def _described(checkpoint: Checkpoint) -> tuple[list[str], Lineage]:
+    """The key columns of a vectorised step, and the former names of all: its description tells them."""
     described = json.loads(checkpoint.read(DESCRIPTION) or "{}").get("state", [])
+    for frame in (step["frame"] for step in described if "frame" in step):
+        if frame["by"]:
+            return key_names(frame), top_lineage(frame)
     told = [_BUCKETS.search(shape) for step in described for shape in step["shape"]]
-    return next((match[1].split(", ") for match in told if match and match[1]), [])
+    return next((match[1].split(", ") for match in told if match and match[1]), []), NOTHING
 
 
 def _of_rows(rows: DataFrame, step: int, key: tuple[str, ...]) -> Iterator[Stored]:
@@ -103,13 +109,13 @@ def _frames(reader: DataFrameReader, checkpoint: Checkpoint, step: Row) -> DataF
     return buckets.select(F.lit(0).cast("long").alias("number"), F.col("value.kept").alias("packed"))
 
 
-def _of_frames(frames: DataFrame, step: int, by: list[str], key: tuple[str, ...]) -> Iterator[Stored]:
+def _of_frames(frames: DataFrame, step: int, of_key: "_OfKey") -> Iterator[Stored]:
     """Frames are looked through where they are; only what is of the key comes here, the newest of it."""
-    found = frames.mapInArrow(_OfKey(tuple(by), key), "number long, row string").collect()
+    found = frames.mapInArrow(of_key, "number long, row string").collect()
     newest = max((row.number for row in found), default=0)
     for value in (json.loads(row.row) for row in found if row.number == newest):
         if not value.pop(GONE, False):
-            names = by or list(value)[: len(key)]
+            names = of_key.by or list(value)[: len(of_key.key)]
             yield Stored(step, {name: value.pop(name) for name in names}, value)
 
 
@@ -119,6 +125,7 @@ class _OfKey:
 
     by: tuple[str, ...]
     key: tuple[str, ...]
+    lineage: Lineage
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -131,7 +138,7 @@ class _OfKey:
             yield pa.RecordBatch.from_pylist(rows, pa.schema({"number": pa.int64(), "row": pa.string()}))
 
     def _of(self, packed: bytes) -> list[dict[str, Any]]:
-        frame = unpack(packed)
+        frame = renamed(unpack(packed), self.lineage)
         names = self.by or tuple(frame.columns[: len(self.key)])
         if len(names) != len(self.key):
             return []

@@ -41,7 +41,8 @@ def held(
     if not rows.isStreaming:
         return taken.repartition(*by).sortWithinPartitions(*ORDER).select(f"{_EVENT}.*")
     schema = StructType([taken.schema[_EVENT]])
-    return vectorised(taken, by, HoldStep(), schema, buckets=buckets, state="held back").select(f"{_EVENT}.*")
+    found = vectorised(taken, by, HoldStep(), schema, buckets=buckets, state="held back", keeps=taken.columns)
+    return found.select(f"{_EVENT}.*")
 
 
 def merged(*, by: str, time: str, watermark: Watermark | str | timedelta, **streams: DataFrame) -> DataFrame:

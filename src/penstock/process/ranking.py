@@ -9,13 +9,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from penstock.errors import FlowError
+from penstock.process.lineage import original
 from penstock.process.vectorised import vectorised
 from penstock.process.windows.aggregates import Aggregate
 from penstock.process.windows.kept import ROWS, Kept, Taken
 from penstock.process.windows.naming import keys_of, quoted, refuse_keys, refuse_own, refuse_taken
 from penstock.process.windows.native import RANK
 from penstock.process.windows.order import TIME, order_of
-from penstock.process.windows.stateful import WindowStep, fields_of, inputs_of
+from penstock.process.windows.stateful import WindowStep, fields_of, inputs_of, original_kinds
 
 PLACE = "place"
 TOLD = (PLACE, RANK, ROWS)  # what every result has besides its key and its values
@@ -86,4 +87,8 @@ def _ranked(rows: DataFrame, ranks: Ranks) -> DataFrame:
     schema = StructType([*(columns.schema[name] for name in ranks.by), *told, *values])
     kinds = ", ".join(f"{name} {each.told}" for name, each in ranks.aggregates.items())
     state = f"ranking of {', '.join(ranks.by)} with {kinds}"
-    return vectorised(columns, (), WindowStep(ranks, None), schema, buckets=1, state=state)
+    kind = f"ranking of {', '.join(original(rows.schema, name) for name in ranks.by)}"
+    return vectorised(
+        columns, (), WindowStep(ranks, None), schema, buckets=1, state=state,
+        kind=f"{kind} with {original_kinds(rows, ranks.aggregates)}", keeps=[*ranks.by, *ranks.aggregates],
+    )  # fmt: skip

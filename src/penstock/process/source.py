@@ -15,8 +15,9 @@ from penstock.log.ledger import Offsets
 from penstock.log.topic import DEAD_LETTERS
 from penstock.process.decoding import ERROR, EVENT, UNKNOWN_SCHEMA, decoded
 from penstock.process.java_client import java_settings
+from penstock.process.lineage import lineages
 from penstock.registry import Registry
-from penstock.schemas import WrittenSchema, spark_schema
+from penstock.schemas import WrittenSchema
 from penstock.settings import Settings
 
 PLACE = "_source"
@@ -92,7 +93,10 @@ def typed(
     read = decoded(rows, topic, known.schemas, known.unknown)
     if counted is not None:
         read = read.observe(counted, F.count_if(F.col(ERROR).isNotNull()).alias("malformed"))
-    columns = [F.col(EVENT)[name].alias(name) for name in spark_schema(topic.event).names]
+    columns = [
+        F.col(EVENT)[name].alias(name, metadata=lineage.to_metadata(name))
+        for name, lineage in lineages(topic).items()
+    ]
     columns.append(_place().alias(PLACE))
     if isinstance(topic, Table):
         columns.append(F.col("value").isNull().alias(DELETED))

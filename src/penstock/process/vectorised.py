@@ -17,6 +17,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import BinaryType, StructField, StructType
 
+from penstock.process.lineage import Lineage, lineage_of
+from penstock.process.migration import migrated
+from penstock.process.state_description import StateDescription
+
 BEFORE, FOREVER = -(2**62), 2**62  # watermarks: before the first one, and at the end of a batch query
 STATE = "kept binary, last long, dropped long, missed long"  # of a bucket: frame, last watermark, two counts
 _BUCKET = "_bucket"
@@ -54,20 +58,26 @@ def vectorised(
     *,
     buckets: int,
     state: str,
+    kind: str | None = None,
+    keeps: Sequence[str] = (),
     fold: Fold | None = None,
 ) -> DataFrame:
     """Run a step over the buckets of rows; the event time is to be out of the rows, or late ones never come.
 
-    `state` describes what the step keeps: a flow whose checkpoint holds something else is refused. `fold` is
-    done to rows before they are shuffled, bucket by bucket: the step gets what it returns. In a batch query
-    all rows are taken in at once, and then time ends.
+    `state` describes what the step keeps: a flow whose checkpoint holds something else is refused. `keeps`
+    are the columns besides the key that are in it, `kind` is `state` by the oldest names of columns. `fold`
+    is done to rows before they are shuffled, bucket by bucket: the step gets what it returns. In a batch
+    query all rows are taken in at once, and then time ends.
     """
     key = [F.col("`" + name.replace("`", "``") + "`") for name in by]
     bucket = F.pmod(F.xxhash64(*key), F.lit(buckets)) if by else F.lit(0)
     empty = empty_frame(rows, rows.schema)
     empty = empty if fold is None else fold(empty)
     name = f"{state}, in {buckets} buckets by {', '.join(by)}"
-    return through_buckets(rows, bucket, Steps(step, empty, name), name, schema, fold=fold)
+    kept = StructType([rows.schema[column] for column in dict.fromkeys((*by, *keeps))])
+    description = StateDescription(kind or state, kept, tuple(by), buckets)
+    steps = Steps(step, empty, name, lineage_of(rows.schema))
+    return through_buckets(rows, bucket, steps, name, schema, description, fold=fold)
 
 
 def through_buckets(
@@ -76,6 +86,7 @@ def through_buckets(
     processor: StatefulProcessor,
     name: str,
     schema: StructType,
+    description: StateDescription,
     *,
     fold: Fold | None = None,
     times: str = "EventTime",
@@ -89,7 +100,7 @@ def through_buckets(
         *map(str, range(len(placed.columns)))
     )  # names with a dot are not for Python functions
     packed = numbered.mapInArrow(_Packed(tuple(placed.columns), fold), f"{_BUCKET} int, rows binary")
-    told = StructType([StructField(name, BinaryType())])
+    told = StructType([StructField(name, BinaryType(), metadata=description.to_metadata())])
     stepped = packed.groupBy(_BUCKET).transformWithStateInPandas(processor, told, "Append", times)
     schema = schema.toNullable()
     return stepped.toDF("rows").mapInArrow(_Unpacked(arrow_schema(rows, schema)), schema)
@@ -98,10 +109,12 @@ def through_buckets(
 class Steps(StatefulProcessor):
     """Runs a step in Spark: a bucket's state is one value, and its next alarm the only timer."""
 
-    def __init__(self, step: Step, empty: pl.DataFrame, name: str) -> None:
+    def __init__(self, step: Step, empty: pl.DataFrame, name: str, lineage: Lineage) -> None:
         self._step = step
         self._empty = empty
         self._name = name
+        self._lineage = lineage
+        self._nothing = step(None, empty, BEFORE, BEFORE).kept  # state of today's shape
 
     def init(self, handle: Any) -> None:
         self._handle = handle
@@ -127,7 +140,8 @@ class Steps(StatefulProcessor):
     def _stepped(self, rows: pl.DataFrame, watermark: int) -> Stepped:
         now = 1000 * watermark if watermark else BEFORE
         kept, last, dropped, missed = self._state.get() or (None, BEFORE, 0, 0)
-        done = self._step(None if kept is None else unpack(kept), rows, last, now)
+        known = None if kept is None else migrated(unpack(kept), self._nothing, self._lineage)
+        done = self._step(known, rows, last, now)
         self._state.update((pack(done.kept), now, dropped + done.dropped, missed + done.missed))
         set_alarm(self._handle, done.alarm)
         return done

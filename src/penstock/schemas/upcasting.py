@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -71,6 +71,43 @@ def chain(upcasts: Sequence[Upcast]) -> Mapping[int, tuple[Upcast, ...]]:
     if len(set(versions)) != len(versions):
         raise ConfigurationError(f"two upcasts start at one version: {versions}")
     return {each.since: tuple(ordered[place:]) for place, each in enumerate(ordered)}
+
+
+@dataclass(frozen=True)
+class Past:
+    """What a field was in older versions: its `names`, the newest first, and its default before it came.
+
+    `made` says that a step makes it of other fields; `since`, up from which version it has its name, where
+    another field had it before.
+    """
+
+    names: tuple[str, ...] = ()
+    defaults: tuple[Any, ...] = ()  # one, or none
+    made: bool = False
+    since: int | None = None
+
+
+def past(field: str, upcasts: Sequence[Upcast]) -> Past:
+    """Follow a field of the newest version back through the steps of upcasts.
+
+    >>> past("payer", [upcast(1, default("name", "?")), upcast(2, rename("name", to="payer"))])
+    Past(names=('name',), defaults=('?',), made=False, since=None)
+    """
+    found, name = Past(), field
+    for each in sorted(upcasts, key=lambda upcast: -upcast.since):
+        for step in reversed(each.steps):
+            match step:
+                case _Rename(old, new) if new == name:
+                    found, name = replace(found, names=(*found.names, old)), old
+                case _Default(other, value) if other == name:
+                    found = replace(found, defaults=(value,))
+                case _Split(_, into) if name in into:
+                    return replace(found, made=True)
+                case _Merge(_, into) if into == name:
+                    return replace(found, made=True)
+                case _Rename() | _Split() | _Merge() if name in _ended(step):
+                    return replace(found, since=each.since + 1)
+    return found
 
 
 @dataclass(frozen=True)
@@ -190,6 +227,17 @@ class _Python:
             f"the upcaster {name!r} is Python, which Spark can't run as an expression",
             hint="say it with rename, default, cast, split and merge where it must run inside Spark",
         )
+
+
+def _ended(step: _Rename | _Split | _Merge) -> tuple[str, ...]:
+    """The fields that are not there any more after a step."""
+    match step:
+        case _Rename(old):
+            return (old,)
+        case _Split(field):
+            return (field,)
+        case _Merge(fields):
+            return fields
 
 
 def rename(old: str, *, to: str) -> Step:

@@ -29,6 +29,7 @@ from penstock.process.keyed.hashes import key_bucket, row_hash
 from penstock.process.keyed.runs import GONE, HASH
 from penstock.process.refusals import refuse_missing
 from penstock.process.source import PLACE
+from penstock.process.state_description import StateDescription
 from penstock.process.vectorised import empty_frame, through_buckets
 from penstock.process.windows.order import ORDER, TIME, order_of, required_time
 from penstock.process.windows.shape import MICROSECOND
@@ -116,8 +117,10 @@ class AsOf:
         schema = schema.add(TRUNCATED, BooleanType()).add(CORRECTED, BooleanType())
         kind = placed.schema[ROW].dataType.simpleString()
         name = f"versions of {kind}, in {self.buckets} buckets by {self.on}"
-        processor = Buckets(step, empty, name, streaming=True)
-        return through_buckets(placed, key_bucket(KEY, self.buckets), processor, name, schema, times="None")
+        state = StateDescription("versions", placed.schema, (KEY,), self.buckets)
+        processor = Buckets(step, empty, name, state.lineage, streaming=True)
+        bucket = key_bucket(KEY, self.buckets)
+        return through_buckets(placed, bucket, processor, name, schema, state, times="None")
 
     def _events(self, rows: DataFrame) -> DataFrame:
         timed = rows.withColumn(TIME, required_time(self.time))

@@ -4,10 +4,12 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from penstock.errors import FlowError
 from penstock.process.keyed.recent import refuse_whole_batches
 from penstock.process.keyed.tables import NOW, Tables
+from penstock.process.pinned import ADDED, pinned
 from penstock.process.source import PLACE
 
 _KEY, _EVENT = "_key", "_event"
@@ -28,9 +30,10 @@ def latest(table: DataFrame, *, on: str, name: str = "row") -> Callable[[DataFra
 def _beside(rows: DataFrame, tables: Tables, name: str) -> DataFrame:
     if name in rows.columns:
         raise FlowError(f"events have a column {name!r} already", hint="choose another name=")
-    event = F.struct(*(f"`{column}`" for column in rows.columns if column != PLACE))
+    own = StructType([column for column in rows.schema if column.name != PLACE])
+    pin = pinned(f"event beside {name}", own, streaming=rows.isStreaming)
     place = [PLACE] if PLACE in rows.columns else []
-    now = F.struct(event.alias(_EVENT), *place).alias(NOW)
+    now = F.struct(F.struct(*pin.columns()).alias(_EVENT), *place, *pin.beside()).alias(NOW)
     united = tables.beside(rows.select(F.col(tables.by[0]).alias(_KEY), now), [_KEY])
     if rows.isStreaming:
         refuse_whole_batches(rows)
@@ -38,4 +41,6 @@ def _beside(rows: DataFrame, tables: Tables, name: str) -> DataFrame:
     else:
         found = united.select(NOW, *tables.latest([_KEY]))
     told = found.where(F.col(NOW).isNotNull())
-    return told.select(f"{NOW}.{_EVENT}.*", *tables.rows(), *(F.col(NOW)[part].alias(part) for part in place))
+    event = pin.whole(F.col(NOW)[_EVENT], F.col(NOW)[ADDED]).alias(_EVENT)
+    beside = told.select(event, *tables.rows(), *(F.col(NOW)[part].alias(part) for part in place))
+    return beside.select(f"{_EVENT}.*", *tables.names, *place)

@@ -34,6 +34,7 @@ from penstock.process.keyed.runs import GONE, HASH
 from penstock.process.keyed.stateful import stateful
 from penstock.process.refusals import refuse_missing, refuse_unlike
 from penstock.process.source import DELETED, PLACE
+from penstock.process.state_description import StateDescription
 from penstock.process.vectorised import arrow_batches, arrow_schema, empty_frame, through_buckets
 
 CHANGE = "change"
@@ -126,7 +127,8 @@ class TableJoin:
         empty = empty_frame(placed, placed.schema)
         step = ViewStep(self.how, empty)
         name = f"{self.how} join of {_kinds(placed)}, in {self.buckets} buckets by {KEY}"
-        processor = Buckets(step, empty, name, streaming=True)
+        state = StateDescription(f"{self.how} join", placed.schema, (KEY,), self.buckets)
+        processor = Buckets(step, empty, name, state.lineage, streaming=True)
         pair = StructType([placed.schema[LEFT], placed.schema[RIGHT]])
         schema = (
             StructType()
@@ -136,7 +138,8 @@ class TableJoin:
             .add(NEW, pair)
             .add(placed.schema[PLACE])
         )
-        return through_buckets(placed, key_bucket(KEY, self.buckets), processor, name, schema, times="None")
+        bucket = key_bucket(KEY, self.buckets)
+        return through_buckets(placed, bucket, processor, name, schema, state, times="None")
 
     def _netted(self, changed: DataFrame) -> DataFrame:
         """Where a row has moved from one key to another, both have told of it: brought together here."""

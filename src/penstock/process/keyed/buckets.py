@@ -14,6 +14,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from penstock.process.keyed.runs import first_to_merge, merged
 from penstock.process.keyed.shelf import Run, Shelf
 from penstock.process.keyed.step import BucketStep
+from penstock.process.lineage import Lineage
 from penstock.process.vectorised import BEFORE, FOREVER, set_alarm, unpack, written
 
 RUNS = "runs"
@@ -23,8 +24,11 @@ _HEAD = "runs string, last long, swept long"  # the runs, the last watermark, an
 class Buckets(StatefulProcessor):
     """Takes the rows of buckets, and wakes them when a key's alarm or the life of state has come."""
 
-    def __init__(self, step: BucketStep, empty: pl.DataFrame, name: str, *, streaming: bool) -> None:
+    def __init__(
+        self, step: BucketStep, empty: pl.DataFrame, name: str, lineage: Lineage, *, streaming: bool
+    ) -> None:
         self._step = step
+        self._lineage = lineage
         self._empty = empty
         self._name = name
         self._streaming = streaming
@@ -56,7 +60,7 @@ class Buckets(StatefulProcessor):
         told, last, swept = self._head.get() or ("[]", BEFORE, None)
         now = self._step.clock(last, rows, 1000 * watermark if watermark > 0 else BEFORE)
         swept = now if swept is None else swept
-        shelf = Shelf(_folder(self._name) / str(bucket), self._store, self._step.empty)
+        shelf = Shelf(_folder(self._name) / str(bucket), self._store, self._step.empty, self._lineage)
         runs = [Run(**each) for each in json.loads(told)]
         frames = [shelf.read(run) for run in runs]
         done = self._step(frames, rows, last, now)

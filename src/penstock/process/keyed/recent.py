@@ -6,10 +6,12 @@ from datetime import timedelta
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from penstock.durations import duration
 from penstock.errors import FlowError
 from penstock.process.keyed.tables import NOW, Tables
+from penstock.process.pinned import ADDED, Pin, pinned
 from penstock.process.source import PLACE
 from penstock.process.windows.order import OFFSET, ORDER, PARTITION, TIME, US, order_of, required_time
 from penstock.process.windows.watermark import Watermark, as_watermark
@@ -83,16 +85,21 @@ class Recent:
 
     def __call__(self, rows: DataFrame) -> DataFrame:
         marked = self._marked(rows)
-        entry = F.struct(*(F.col(f"`{name}`") for name in rows.columns if name != PLACE), *order_of(marked))
+        pin = self._pin(rows)
+        entry = F.struct(*pin.columns(), *order_of(marked))
         place = [PLACE] if PLACE in rows.columns else []
         placed = marked.select(
             *(F.col(f"`{name}`").alias(key) for key, name in zip(self._keys, self.by, strict=True)),
             TIME,
-            F.struct(entry.alias(EVENT), *place).alias(NOW),
+            F.struct(entry.alias(EVENT), *place, *pin.beside()).alias(NOW),
         )
         united = self.tables.beside(placed, self._keys)
         kept = self._as_state(united) if rows.isStreaming else self._by_windows(united)
-        return self._told(kept.where(F.col(NOW).isNotNull()) if self.tables.names else kept, place)
+        return self._told(kept.where(F.col(NOW).isNotNull()) if self.tables.names else kept, place, pin)
+
+    def _pin(self, rows: DataFrame) -> Pin:
+        event = StructType([each for each in rows.schema if each.name != PLACE])
+        return pinned(f"event of {self._held}", event, streaming=rows.isStreaming)
 
     @property
     def _keys(self) -> list[str]:
@@ -158,7 +165,7 @@ class Recent:
         first = F.col(f"{NOW}.{EVENT}.{US}") - F.lit(self._us)
         return kept.where(F.unix_micros(f"{_SPAN}.start") == first - F.pmod(first, every))
 
-    def _told(self, kept: DataFrame, place: list[str]) -> DataFrame:
+    def _told(self, kept: DataFrame, place: list[str], pin: Pin) -> DataFrame:
         event = F.col(NOW)[EVENT]
         first = event[US] - F.lit(self._us)
         near = F.filter(self._held, lambda other: (other[US] > first) & (other[US] <= event[US]))
@@ -168,7 +175,7 @@ class Recent:
         full = F.size(self._held) > self.at_most
         cut = full & (F.element_at(self._held, -1)[US] > first)
         return found.select(
-            event.withField(REACH, F.lit(self._us)).alias(EVENT),
+            pin.whole(event, F.col(NOW)[ADDED], *ORDER).withField(REACH, F.lit(self._us)).alias(EVENT),
             F.slice(whole, 1, self.at_most).alias(RECENT),
             cut.alias(TRUNCATED),
             *self.tables.rows(),

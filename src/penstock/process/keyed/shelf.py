@@ -15,6 +15,8 @@ from uuid import uuid4
 import polars as pl
 import pyarrow as pa
 
+from penstock.process.lineage import Lineage
+from penstock.process.migration import migrated
 from penstock.process.vectorised import pack
 
 
@@ -30,21 +32,19 @@ class Run:
 class Shelf:
     """Reads, writes and drops runs; `empty` is one without rows, in the types of today."""
 
-    def __init__(self, folder: Path, store: Any, empty: pl.DataFrame) -> None:
+    def __init__(self, folder: Path, store: Any, empty: pl.DataFrame, lineage: Lineage) -> None:
         self._folder = folder
         self._store = store
         self._empty = empty
+        self._lineage = lineage
 
     def read(self, run: Run) -> pl.DataFrame:
-        """Return the rows of a run; columns that were not declared when it was written are null."""
+        """Return the rows of a run, in the shape of today."""
         path = self._folder / run.name
         if not path.exists():
             self._write(path, self._store.getValue((run.number,))[0])
         found = pl.DataFrame(pa.ipc.open_stream(pa.memory_map(str(path))).read_all())  # nothing is copied
-        if found.schema == self._empty.schema:
-            return found
-        grown = pl.concat([self._empty, found], how="diagonal_relaxed")
-        return grown.select(self._empty.columns).cast(self._empty.schema)
+        return migrated(found, self._empty, self._lineage)
 
     def add(self, number: int, rows: pl.DataFrame) -> Run:
         """Keep rows as a run."""

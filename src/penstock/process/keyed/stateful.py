@@ -11,11 +11,11 @@ from pyspark.sql.types import StructType, TimestampType
 
 from penstock.durations import duration
 from penstock.errors import FlowError
-from penstock.process.keyed.about import About
 from penstock.process.keyed.buckets import Buckets
 from penstock.process.keyed.function import Frames, KeyedFunction, OverColumns
 from penstock.process.keyed.runs import HASH
 from penstock.process.keyed.step import DUE, KeyedStep
+from penstock.process.state_description import StateDescription
 from penstock.process.vectorised import empty_frame, through_buckets
 from penstock.process.windows.order import TIME, order_of, required_time
 from penstock.process.windows.shape import MICROSECOND
@@ -89,11 +89,12 @@ class Stateful:
         kept, told, empty = (empty_frame(rows, schema) for schema in (keeps, returns, taken.schema))
         function = KeyedFunction(self.function, self.by, kept, told, self.frames)
         step = KeyedStep(function, self.ttl // MICROSECOND if self.ttl else None, self.alarm)
-        name = str(self._about(keeps))
-        processor = Buckets(step, empty, name, streaming=rows.isStreaming)
+        description = StateDescription(self._kind, keeps, self.by, self.buckets, declared=True)
+        name = self._name(keeps)
+        processor = Buckets(step, empty, name, description.lineage, streaming=rows.isStreaming)
         bucket = F.pmod(F.col(HASH), F.lit(self.buckets))
         times = "EventTime" if step.timed else "None"
-        return through_buckets(taken, bucket, processor, name, returns, times=times)
+        return through_buckets(taken, bucket, processor, name, returns, description, times=times)
 
     def _taken(self, rows: DataFrame) -> DataFrame:
         if self.time is None or self.watermark is None:
@@ -120,11 +121,15 @@ class Stateful:
             raise FlowError(f"the alarm {self.alarm!r} is {kind}, expected a timestamp")
         return StructType([*(rows.schema[name] for name in self.by), *declared]).toNullable()
 
-    def _about(self, keeps: StructType) -> About:
-        columns = {field.name: field.dataType.simpleString() for field in keeps}
+    @property
+    def _kind(self) -> str:
         ends = " that ends" if self.ttl else ""
         wakes = f" and wakes at {self.alarm}" if self.alarm else ""
-        return About(f"state{ends}{wakes}", columns, self.buckets, self.by)
+        return f"state{ends}{wakes}"
+
+    def _name(self, keeps: StructType) -> str:
+        columns = "; ".join(f"{field.name} {field.dataType.simpleString()}" for field in keeps)
+        return f"{self._kind} of {{{columns}}}, in {self.buckets} buckets by {', '.join(self.by)}"
 
 
 def _schema(given: Schema) -> StructType:

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from penstock.errors import FlowError
-from penstock.process.changes import whole_row
-from penstock.process.source import PLACE
+from penstock.process.changes import is_gone
+from penstock.process.pinned import ADDED, Pin, pinned
+from penstock.process.source import DELETED, PLACE
 
 NOW = "_now"  # the event that has come, with its place; null where a table's row has
 _VERSION, _ROW = "version", "row"
@@ -41,7 +43,7 @@ class Tables:
             raise FlowError(f"events beside tables have no {PLACE!r}", hint="let a flow read them")
         for name, table in self.changes.items():
             named = [F.col(f"`{column}`").alias(key) for key, column in zip(keys, self.by, strict=True)]
-            changed = table.select(*named, _change(table).alias(name))
+            changed = table.select(*named, _change(table, self._pin(name)).alias(name))
             events = events.unionByName(changed, allowMissingColumns=True)
         return events
 
@@ -56,10 +58,20 @@ class Tables:
 
     def rows(self) -> list[Column]:
         """The latest row of each table, null where there is none or it was deleted."""
-        return [F.col(name)[_ROW].alias(name) for name in self.names]
+        return [
+            self._pin(name).whole(F.col(name)[_ROW], F.col(name)[ADDED]).alias(name) for name in self.names
+        ]
+
+    def _pin(self, name: str) -> Pin:
+        table = self.changes[name]
+        row = StructType([each for each in table.schema if each.name not in (PLACE, DELETED)])
+        pin = pinned(f"table {name}", row, streaming=table.isStreaming)
+        pin.refuse_required(f"the table {name!r}")
+        return pin
 
 
-def _change(table: DataFrame) -> Column:
+def _change(table: DataFrame, pin: Pin) -> Column:
     version = F.struct(*(F.col(PLACE)[part].alias(part) for part in ("partition", "offset")))
     written = F.col(PLACE)["written"].alias("written")
-    return F.struct(version.alias(_VERSION), written, whole_row(table).alias(_ROW))
+    row = F.when(~is_gone(table), F.struct(*pin.columns()))
+    return F.struct(version.alias(_VERSION), written, row.alias(_ROW), *pin.beside())

@@ -1,7 +1,7 @@
 """Windows with a late policy: the pure windows of `panes` and `sessions` as steps over Spark's buckets."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, LongType, NullType, StringType, StructField, StructType
 
 from penstock.errors import DataError
+from penstock.process.lineage import original
 from penstock.process.route import OUTLET
 from penstock.process.vectorised import BEFORE, Step, Stepped, vectorised
 from penstock.process.windows.aggregates import Aggregate
@@ -120,8 +121,16 @@ def windowed(
     found = vectorised(
         columns, by, step, _schema(columns, by, results, late),
         buckets=buckets, state=f"{shape} with {kinds}", fold=fold,
+        kind=f"{shape} with {original_kinds(timed, aggregates)}",
+        keeps=[*aggregates, *([EVENT] if isinstance(shape, Sliding) else [])],
     )  # fmt: skip
     return _told(found.withColumn(ROWS, _described(kept)), event, by, list(aggregates), late)
+
+
+def original_kinds(rows: DataFrame, aggregates: Mapping[str, Aggregate]) -> str:
+    """What aggregates are, by the oldest names of their columns."""
+    named = {name: each.column and original(rows.schema, each.column) for name, each in aggregates.items()}
+    return ", ".join(f"{name} {replace(each, column=named[name]).told}" for name, each in aggregates.items())
 
 
 def _kept(shape: Shape, by: tuple[str, ...], aggregates: Mapping[str, Aggregate], late: Late) -> Kept:

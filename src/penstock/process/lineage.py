@@ -1,0 +1,114 @@
+"""Where a column comes from: what a topic's class and upcasters say of a field goes with its column.
+
+It is kept in the metadata of Spark's schemas, which go on through selections and structs, so that state that
+holds a column can be followed when the class changes.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import msgspec
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+
+from penstock.events.kinds import Field, Kind, Many, Mapped, Maybe, Record, fields_of
+from penstock.log import Topic
+from penstock.schemas.upcasting import past
+
+LINEAGE = "penstock.lineage"  # in the metadata of a column
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """What a field was called, newest name first, and what stands for it in events that lack it.
+
+    One that is `required` can't be made up. `since` says up from which version it has its name, where another
+    field had it before. `fields` are those of a struct, also of one in a list or a map.
+    """
+
+    names: tuple[str, ...] = ()
+    default: Any = None  # as JSON has it
+    required: bool = False
+    since: int | None = None
+    fields: Mapping[str, "Lineage"] = field(default_factory=dict)
+
+    def original(self, name: str) -> str:
+        """The oldest name of a field that is called `name`: it stays when the field is renamed."""
+        oldest = self.names[-1] if self.names else name
+        return oldest if self.since is None else f"{oldest}@{self.since}"
+
+    def to_metadata(self, name: str) -> dict[str, Any]:
+        """What goes with the column of that name; under another one it is not the field any more."""
+        return {LINEAGE: json.dumps({"name": name, **msgspec.to_builtins(self)})}
+
+    @classmethod
+    def read(cls, column: str, metadata: Mapping[str, Any]) -> Self:
+        """Return what the metadata of a column tells."""
+        told = json.loads(metadata.get(LINEAGE, "{}"))
+        name = told.pop("name", column)
+        found = msgspec.convert(told, cls)
+        return found if name == column else replace(found, names=(), since=None)
+
+
+NOTHING = Lineage()
+
+
+def lineages(topic: Topic[Any]) -> dict[str, Lineage]:
+    """Return the lineage of each field of a topic's events."""
+    return {each.name: _followed(each, topic) for each in fields_of(topic.event)}
+
+
+def lineage_of(schema: StructType) -> Lineage:
+    """Return the lineage of all columns of a schema, and of those in their structs."""
+    return Lineage(fields={each.name: _of_column(each) for each in schema})
+
+
+def original(schema: StructType, name: str) -> str:
+    """Return the oldest name of a column; one that is no column of the schema stays what it is."""
+    return lineage_of(schema).fields.get(name, NOTHING).original(name)
+
+
+def _followed(field: Field, topic: Topic[Any]) -> Lineage:
+    before, own = past(field.name, topic.upcasts), _of_field(field)
+    for default in before.defaults:
+        own = replace(own, default=msgspec.to_builtins(default), required=False)
+    return replace(own, names=before.names, since=before.since, required=own.required or before.made)
+
+
+def _of_field(field: Field) -> Lineage:
+    inner = _record(field.kind)
+    fields = {} if inner is None else {each.name: _of_field(each) for each in fields_of(inner)}
+    default = None if field.required else msgspec.to_builtins(field.default)
+    return Lineage(default=default, required=field.required, fields=fields)
+
+
+def _record(kind: Kind) -> type | None:
+    match kind:
+        case Record(cls):
+            return cls
+        case Maybe(inner) | Many(inner) | Mapped(inner):
+            return _record(inner)
+    return None
+
+
+def _of_column(column: StructField) -> Lineage:
+    own = Lineage.read(column.name, column.metadata or {})
+    struct = struct_in(column.dataType)
+    if struct is None:
+        return own
+    told = {each.name: _of_column(each) for each in struct}
+    fields = {name: own.fields.get(name, NOTHING) if each == NOTHING else each for name, each in told.items()}
+    return replace(own, fields=fields)
+
+
+def struct_in(type: DataType) -> StructType | None:
+    """Return the struct that a type is, or that its lists or maps are of."""
+    match type:
+        case StructType():
+            return type
+        case ArrayType():
+            return struct_in(type.elementType)
+        case MapType():
+            return struct_in(type.valueType)
+    return None
