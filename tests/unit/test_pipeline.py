@@ -11,7 +11,7 @@ from penstock.events import Event
 from penstock.log import Topic
 from penstock.pipeline import Pipeline, flow_run
 from penstock.pipeline.job import flow_job
-from penstock.pipeline.state import compare_state
+from penstock.pipeline.state import compare_state, unfit_state
 from penstock.sinks import PostgresTable
 
 
@@ -119,3 +119,9 @@ def test_trouble_is_logged_if_nobody_else_is_told(monkeypatch, caplog):
     run.stop()
     assert run.wait(5)
     assert caplog.messages == ["copy tries again in 1 s: there is no broker"]
+
+
+def test_state_that_spark_refuses_is_not_tried_again():
+    told = "StreamingQueryException: [STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE] Provided value schema …\nat …"
+    assert "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE" in str(unfit_state(told))
+    assert unfit_state("[CANNOT_OPEN_SOCKET] timed out") is None

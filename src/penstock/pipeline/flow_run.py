@@ -20,6 +20,7 @@ from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.job import Job
 from penstock.pipeline.malformed import Judge
 from penstock.pipeline.plan import Planner
+from penstock.pipeline.state import unfit_state
 from penstock.pipeline.trouble import explained, one_line
 from penstock.process.source import unknown_schema
 from penstock.sinks.tasks import raised
@@ -168,7 +169,9 @@ class FlowRun:
         kept = self._attempt.failure if self._attempt else None
         if isinstance(error, PenstockError):
             return error
-        return kept if isinstance(kept, PenstockError) else raised(str(error)) or kept or error
+        if isinstance(kept, PenstockError):
+            return kept
+        return raised(str(error)) or unfit_state(str(error)) or kept or error
 
     def _rest(self, pause: float) -> None:
         self.status = "waiting"

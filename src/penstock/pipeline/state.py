@@ -29,6 +29,7 @@ _STATEFUL = (
 _ANEW = "give the flow a new name, which begins anew"
 _RENAMED = "undo the change; say of a field that was renamed by an upcaster of its topic"
 _UNUSED = "use no other fields of the events behind the step than before"
+_REFUSED = re.compile(r"\[(?:STATE_STORE_\w*SCHEMA\w*|STREAMING_STATEFUL_OPERATOR_NOT_MATCH\w*)[^\n]*")
 _OPTIMIZERS = re.compile(r"^_extract_|(?<=_common_expr)_\d+")  # what Spark adds to names, and counts on
 
 
@@ -109,6 +110,14 @@ def refuse_changed_state(
 def is_stateful(frame: DataFrame) -> bool:
     """Whether a stream keeps state from batch to batch."""
     return any(_is_stateful(node) for node in logical_plan(frame).walk())
+
+
+def unfit_state(error: str) -> FlowError | None:
+    """Return what is to be said where Spark refuses its state: trying again would not help."""
+    found = _REFUSED.search(error)
+    if found is None:
+        return None
+    return FlowError(f"Spark can't go on with the flow's state: {found[0]}", hint=f"{_RENAMED}, or {_ANEW}")
 
 
 def _is_stateful(node: Node) -> bool:

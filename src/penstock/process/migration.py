@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from penstock.errors import FlowError
 from penstock.process.lineage import NOTHING, Lineage
 
 Types = Mapping[str, Any]  # of Polars, by the names of columns or fields
@@ -22,7 +23,11 @@ def migrated(kept: pl.DataFrame, like: pl.DataFrame, lineage: Lineage) -> pl.Dat
     if kept.schema == like.schema:
         return kept
     columns = {name: pl.col(name) for name in kept.columns}
-    return kept.select(_fields(columns, kept.schema, like.schema, lineage))
+    try:
+        return kept.select(_fields(columns, kept.schema, like.schema, lineage))
+    except pl.exceptions.PolarsError as error:
+        told = str(error).splitlines()[0]
+        raise FlowError(f"state can't be brought to its new shape: {told}", hint="undo the change") from error
 
 
 def renamed(kept: pl.DataFrame, lineage: Lineage) -> pl.DataFrame:

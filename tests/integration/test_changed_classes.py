@@ -1,0 +1,146 @@
+"""State in flight while the classes of its events change: it comes out right, or is refused at once."""
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from pyspark.sql import functions as F
+from tests.integration.changing import Version
+
+from penstock.errors import FlowError
+from penstock.events import Event
+from penstock.log import Broker, Consumer, Producer, Topic, apply
+from penstock.pipeline import Pipeline, Runner
+from penstock.pipeline.job import dead_letter_job
+from penstock.pipeline.state import compare_state, describe_state
+from penstock.process import joins
+from penstock.process.lineage import lineages
+from penstock.schemas import rename, spark_schema, upcast
+
+NAME = "changing"
+WEB, APP = {"channel": "web"}, {"channel": "app"}
+
+
+def at(minutes):
+    return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=minutes)
+
+
+def run(spark, place, version, flows=None, **sent):
+    """Send events and run flows to their end."""
+    told = Version(version, NAME)
+    apply([told.payments, told.profiles, told.limits, told.results], Broker(place))
+    with Producer(place) as producer:
+        for topic, rows in sent.items():
+            cls = told.payment if topic == "payments" else told.profile
+            producer.send_all(getattr(told, topic), [cls(*row[:3], **dict(*row[3:])) for row in rows])
+    with Runner(told.pipeline, place, flows=flows, once=True, spark=spark) as runner:
+        assert runner.wait(300)
+    return told
+
+
+def results(told, place):
+    """What each operator has told, in the order in which it did."""
+    found = defaultdict(list)
+    with Consumer(told.results, place) as consumer:
+        for record in consumer.records(idle="2 seconds"):
+            row = json.loads(record.event.text)
+            found[row.pop("operator")].append(row)
+    return found
+
+
+def summed(rows, *sums):
+    return [row | {"spent": spent} for row, spent in zip(rows, sums, strict=True)]
+
+
+@pytest.mark.timeout(600)
+def test_a_field_is_added_and_another_renamed_while_events_wait(spark, settings, tmp_path):
+    place = replace(settings, data=tmp_path)
+    run(
+        spark, place, 1,
+        profiles=[("ada", 100, at(0))], limits=[("ada", 7, at(0))], payments=[("ada", 1, at(60))],
+    )  # fmt: skip
+    run(spark, place, 2, payments=[("ada", 2, at(70), APP)])
+    told = run(
+        spark, place, 3,
+        profiles=[("bob", 5, at(2400))], limits=[("ada", 9, at(90))],
+        payments=[("ada", 3, at(80), APP), ("bob", 9, at(2400))],
+    )  # fmt: skip
+    found = results(told, place)
+    ada = [{"customer": "ada", "amount": 1} | WEB] + [{"customer": "ada", "amount": n} | APP for n in (2, 3)]
+    before = [{"card": "ada", "amount": 1}, {"card": "ada", "amount": 2} | APP]
+    bob = {"customer": "bob", "amount": 9} | WEB
+    profile = {"limit": 100, "tier": "basic"}
+    assert found["as_of"] == [each | profile for each in ada]
+    assert found["sliding"] == summed(ada, 1, 3, 6)
+    assert found["first"] == [before[0], bob]
+    assert found["match"] == [{"matched": ada}]
+    assert found["view"] == [
+        {"change": "insert", "card": "ada", "limit": 7},
+        {"change": "update", "customer": "ada", "limit": 9, "tier": "basic"},
+    ]
+    assert found["recent"] == summed([*before, ada[2], bob], 1, 3, 6, 9)
+    assert found["latest"][:3] == [before[0] | {"limit": 100}, before[1] | profile, ada[2] | profile]
+    assert found["within"][:3] == [{"who": "ada", "amount": n, "limit": 100} for n in (1, 2, 3)]
+    assert found["native"] == [{"customer": "ada", "spent": 6}]
+    with pytest.raises(FlowError, match="limit was bigint, and would be string"):
+        run(spark, place, 4, flows=["final"])
+
+
+@dataclass(frozen=True)
+class Click(Event):
+    ad: str
+    n: int
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Shown(Event):
+    """A click of later days: a field has another name, and one has come."""
+
+    banner: str
+    n: int
+    at: datetime
+    page: str = "home"
+
+
+clicks = Topic("clicks", Click)
+shown = Topic("clicks", Shown, upcasts=(upcast(1, rename("ad", to="banner")),))
+
+
+def described(spark, topic, operator):
+    """The state of an operator over a topic; only planned."""
+    types, rows = spark_schema(topic.event), spark.readStream.format("rate").load()
+    columns = [
+        F.expr("value").cast("string").cast(types[name].dataType).alias(name, metadata=each.to_metadata(name))
+        for name, each in lineages(topic).items()
+    ]
+    found = rows.select(*columns).transform(operator)
+    return describe_state(dead_letter_job(Pipeline("clicks"), "stream"), found, ["clicks"])
+
+
+def near(columns):
+    def joined(rows):
+        key = rows.columns[1]
+        join = joins.within(rows, on=key, time="at", watermark="1 minute", before="1 hour")
+        return rows.transform(join).select(*columns)
+
+    return joined
+
+
+@pytest.mark.parametrize(
+    ("operator", "kept"),
+    [
+        (lambda rows: rows.dropDuplicates([rows.columns[1]]), True),
+        (lambda rows: rows.dropDuplicates(), False),
+        (lambda rows: rows.groupBy(rows.columns[1]).agg(F.sum("n").alias("n")), True),
+        (lambda rows: rows.groupBy(rows.columns[1]).agg(F.last(F.struct(*rows.columns)).alias("n")), False),
+        (near(["left.n", "right.at"]), True),
+        (near(["left", "right.at"]), False),
+    ],
+)
+def test_what_spark_does_not_keep_may_change(spark, operator, kept):
+    before, after = (described(spark, topic, operator) for topic in (clicks, shown))
+    assert all(each.kept for each in compare_state(before, before))
+    assert all(each.kept for each in compare_state(before, after)) == kept
