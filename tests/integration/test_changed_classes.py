@@ -2,29 +2,34 @@
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Annotated
 
 import pytest
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
 from tests.integration.changing import Version
 
 from penstock.errors import FlowError
-from penstock.events import Event
+from penstock.events import Event, Precision
 from penstock.log import Broker, Consumer, Producer, Topic, apply
 from penstock.pipeline import Pipeline, Runner
 from penstock.pipeline.job import dead_letter_job
 from penstock.pipeline.state import compare_state, describe_state
 from penstock.process import joins
 from penstock.process.lineage import lineages
+from penstock.process.pinned import ADDED, Pin, Pins, pinned, pinning
 from penstock.schemas import rename, spark_schema, upcast
 
 NAME = "changing"
+START = datetime(2026, 1, 1, tzinfo=UTC)
 WEB, APP = {"channel": "web"}, {"channel": "app"}
 
 
 def at(minutes):
-    return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=minutes)
+    return START + timedelta(minutes=minutes)
 
 
 def run(spark, place, version, flows=None, **sent):
@@ -144,3 +149,63 @@ def test_what_spark_does_not_keep_may_change(spark, operator, kept):
     before, after = (described(spark, topic, operator) for topic in (clicks, shown))
     assert all(each.kept for each in compare_state(before, before))
     assert all(each.kept for each in compare_state(before, after)) == kept
+
+
+@dataclass(frozen=True)
+class Bill(Event):
+    payer: str
+    at: datetime
+    sum: Annotated[Decimal, Precision(12, 2)] = Decimal("1.50")
+    due: datetime = START
+    seal: bytes = b"\x00\xff"
+    tags: list[str] = field(default_factory=list)
+    note: str | None = "none"
+
+
+bills = Topic("bills", Bill, upcasts=(upcast(1, rename("name", to="payer")),))
+KEPT = {"id": "string", "gone": "bigint", "name": "string", "at": "timestamp"}
+
+
+def billed(spark, *given):
+    told, types = lineages(bills), spark_schema(Bill)
+    nullable = StructType([StructField(each.name, each.dataType) for each in types])
+    rows = spark.createDataFrame([tuple(asdict(bill).values()) for bill in given], nullable)
+    columns = {name: F.col(name).cast(types[name].dataType) for name in told}
+    return rows.select(
+        *(each.alias(name, metadata=told[name].to_metadata(name)) for name, each in columns.items())
+    )
+
+
+def test_what_came_later_goes_beside_a_struct_of_sparks_own_state(spark):
+    """Of what was kept before it came, it is the default."""
+    at_micros = at(1) + timedelta(microseconds=17)
+    rows = billed(spark, Bill("ada", at(0), Decimal("2.25"), at_micros, b"\x01", ["x"], None, id="1"))
+    pin = Pin(rows.schema, KEPT, room=True)
+    kept = rows.select(F.struct(*pin.columns()).alias("kept"), *pin.beside())
+    assert kept.schema["kept"].dataType.names == ["id", "gone", "payer", "at"]
+    whole = kept.select(pin.whole(F.col("kept"), F.col(ADDED)).alias("e"))
+    assert whole.select("e.*").collect() == rows.collect()
+    old = kept.select(pin.whole(F.col("kept"), F.lit(None).cast("map<string,string>")).alias("e"))
+    wanted = billed(spark, Bill("ada", at(0), id="1"))
+    assert old.select("e.*").collect() == wanted.collect()
+
+
+def test_a_struct_without_room_stays_as_it_was(spark):
+    rows = billed(spark, Bill("ada", at(0), id="1"))
+    pins = Pins({"table bills 0": {"fields": KEPT, "room": False}}, began=True)
+    with pinning(pins):
+        pin = pinned("table bills", rows.schema, streaming=True)
+        assert pinned("table bills", rows.schema, streaming=True) is pin
+    assert pins.taken == pins.before
+    kept = rows.select(F.struct(*pin.columns()).alias("kept"), *pin.beside())
+    assert kept.columns == ["kept"]
+    found = kept.select(pin.whole(F.col("kept"), F.col("kept")).alias("e")).select("e.*")
+    assert found.columns == ["id", "gone", "payer", "at"]
+    assert Pins(began=True).pin("event", rows.schema).room is False
+
+
+def test_rows_that_are_kept_need_a_default_for_a_field_that_came(spark):
+    rows = billed(spark, Bill("ada", at(0), id="1"))
+    kept = {name: type for name, type in KEPT.items() if name != "at"}
+    with pytest.raises(FlowError, match="the table 'bills' has a new field 'at' without a default"):
+        Pin(rows.schema, kept, room=True).refuse_required("the table 'bills'")

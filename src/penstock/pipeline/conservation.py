@@ -14,6 +14,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
+from penstock.process.lineage import Lineage, lineage_of
+from penstock.process.migration import renamed
 from penstock.process.source import PLACE
 from penstock.process.vectorised import arrow_batches, arrow_schema, unpack
 from penstock.process.windows.kept import FIRST, KIND, ROWS, START, WITHDRAWN
@@ -74,7 +76,8 @@ def _of_windows(results: DataFrame, written: DataFrame, state: DataFrame) -> tup
     by = list(described["by"])
     places = StructType([*(results.schema[name] for name in by), StructField(START, LongType())])
     schema = StructType([*places, StructField(ROWS, LongType())]).toNullable()
-    waiting = state.mapInArrow(_Windows(described["place"], arrow_schema(results, schema)), schema)
+    windows = _Windows(described["place"], arrow_schema(results, schema), lineage_of(places))
+    waiting = state.mapInArrow(windows, schema)
     counted = _last(written, by).unionByName(waiting.select(*by, START, F.lit(_STATE).alias("side"), ROWS))
     sides = counted.groupBy(*by, START).pivot("side", [_TOLD, _STATE]).sum(ROWS)
     told = F.coalesce(_TOLD, F.lit(0))
@@ -147,9 +150,11 @@ class _Windows:
 
     place: str
     schema: pa.Schema
+    lineage: Lineage
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for kept in batch.column("kept").to_pylist():
                 names = [*self.schema.names[:-2], pl.col(self.place).alias(START), ROWS]
-                yield from arrow_batches(unpack(kept).select(names), self.schema)
+                frame = renamed(unpack(kept), self.lineage)
+                yield from arrow_batches(frame.select(names), self.schema)

@@ -78,6 +78,7 @@ def difficulties(before: Described, after: Described) -> Iterator[str]:
         now = after["columns"].get(name)
         if now is not None:
             wider = after["declared"] and name not in after["by"]
+            yield from _names_differ(name, column, now)
             yield from _types_differ(name, column["type"], now["type"], wider=wider)
 
 
@@ -99,6 +100,14 @@ def _columns_differ(before: Described, after: Described) -> Iterator[str]:
         yield f"it would have {', '.join(come)}"
 
 
+def _names_differ(path: str, before: Described, after: Described) -> Iterator[str]:
+    """Frames may have any name that a field has had: going back to an older one would not find it."""
+    known = {after["name"], *after["names"]}
+    lost = [name for name in (before["name"], *before["names"]) if name not in known]
+    if lost:
+        yield f"{path} was called {', '.join(lost)}, which no upcaster says"
+
+
 def _types_differ(path: str, before: Any, after: Any, *, wider: bool = False) -> Iterator[str]:
     match before, after:
         case {"list": one}, {"list": other}:
@@ -114,6 +123,7 @@ def _types_differ(path: str, before: Any, after: Any, *, wider: bool = False) ->
 def _fields_differ(path: str, before: Described, after: Described) -> Iterator[str]:
     for name, field in after.items():
         if name in before:
+            yield from _names_differ(f"{path}.{name}", before[name], field)
             yield from _types_differ(f"{path}.{name}", before[name]["type"], field["type"])
         elif field["required"]:
             yield f"{path}.{field['name']} is new, and has no default"

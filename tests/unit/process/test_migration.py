@@ -278,6 +278,15 @@ def test_what_can_be_followed_and_what_not():
     ]
 
 
+def test_a_flow_can_not_go_back_to_an_older_name():
+    """State of the newer version would not be found under it."""
+    v1 = StructType([*without(shape(Topic("orders", Order)), "buyer"), StructField("name", StringType())])
+    now = state(shape(orders))
+    assert list(difficulties(state(v1), now)) == []
+    told = "_event.name was called buyer, which no upcaster says"
+    assert list(difficulties(now, state(v1))) == [told]
+
+
 def test_state_that_is_declared_may_grow():
     event = without(shape(orders), "note")
     before = state(event, declared=True)
