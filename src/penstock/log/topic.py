@@ -14,7 +14,7 @@ from penstock.errors import TopicError
 from penstock.events import Event, fields_of, time_field
 from penstock.events.kinds import Choice, Maybe, Scalar
 from penstock.schemas import AvroCodec, Codec, Format, JsonCodec, JsonSchemaCodec, SchemaDirectory, Upcast
-from penstock.schemas.codec import FORMATS
+from penstock.schemas.codec import FORMATS, UNKNOWN, Unknown
 
 E = TypeVar("E", bound=Event)
 DEAD_LETTERS = ".dead-letters"
@@ -40,8 +40,10 @@ class Topic(Generic[E]):
     Events with the same `key` field keep their order; without a key they are spread evenly. `time` names
     the field with the event's time, if it isn't the class's own. `retention` is a duration or "forever".
     `format` is "json" (plain), or "avro" or "json-schema" (messages name their schema in the registry, so
-    that it may change); `upcasts` bring events of older versions to the class. `settings` are Kafka's own
-    topic settings, passed through. `replication` -1 is the broker's default.
+    that it may change); `upcasts` bring events of older versions to the class. `unknown` says what readers,
+    flows included, do with JSON that has fields which the class does not have: "ignore" them, or "refuse" the
+    message. `settings` are Kafka's own topic settings, passed through. `replication` -1 is the broker's
+    default.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Topic(Generic[E]):
     upcasts: tuple[Upcast, ...] = ()
     replication: int = -1
     settings: Mapping[str, str] = field(default_factory=dict, hash=False)
+    unknown: Unknown = "ignore"
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -62,6 +65,10 @@ class Topic(Generic[E]):
         if self.format not in FORMATS:
             raise TopicError(
                 f"topic {self.name!r} has the format {self.format!r}", hint=f"use one of {', '.join(FORMATS)}"
+            )
+        if self.unknown not in UNKNOWN:
+            raise TopicError(
+                f"topic {self.name!r} has unknown={self.unknown!r}", hint=f"use one of {', '.join(UNKNOWN)}"
             )
         time_field(self.event, self.time)
         if self.key is not None:
@@ -87,14 +94,14 @@ class Topic(Generic[E]):
     def codec(self, schemas: SchemaDirectory | None = None) -> Codec[E]:
         """Return a codec of the topic's events; all formats but plain JSON need a directory of schemas."""
         if self.format == "json":
-            return JsonCodec(self.event)
+            return JsonCodec(self.event, self.unknown)
         if schemas is None:
             raise TopicError(
                 f"topic {self.name!r} is {self.format}, whose messages name their schema",
                 hint="give schemas=Registry(settings)",
             )
         kind = AvroCodec if self.format == "avro" else JsonSchemaCodec
-        return kind(self.event, self.subject, schemas, self.upcasts)
+        return kind(self.event, self.subject, schemas, self.upcasts, self.unknown)
 
     @cached_property
     def key_of(self) -> Callable[[E], bytes | None]:

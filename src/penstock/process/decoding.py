@@ -13,7 +13,7 @@ from penstock.errors import ConfigurationError
 from penstock.events.kinds import Field, Maybe, Scalar, fields_of
 from penstock.log import Table, Topic
 from penstock.process.fitting import Seen, field_fits, filled, fitted
-from penstock.process.reading import SCHEMA_ID, Reading, readings, schema_id
+from penstock.process.reading import MARK, SCHEMA_ID, Reading, mark, readings, schema_id
 from penstock.schemas import WrittenSchema, spark_schema
 from penstock.schemas.upcasting import Native
 
@@ -44,7 +44,7 @@ def decoded(
     Each step is a projection of its own, because what is used twice would be computed twice in one.
     """
     found = readings(topic, schemas)
-    rows = rows.select(*KAFKA, schema_id().alias(SCHEMA_ID))
+    rows = rows.select(*KAFKA, schema_id().alias(SCHEMA_ID), mark(topic).alias(MARK))
     rows = rows.select("*", *(reading.parsed.alias(reading.name) for reading in found))
     drafts = [_draft(rows, reading) for reading in found if reading.refusal is None]
     rows = rows.select("*", *(_fitted(draft, topic).alias(draft.name) for draft in drafts))
@@ -66,10 +66,10 @@ def _draft(rows: DataFrame, reading: Reading) -> Draft:
 
 def _columns(rows: DataFrame, reading: Reading) -> Native:
     """Return the parsed fields; the steps of an upcast would mend what is not UTF-8."""
-    type = rows.schema[reading.name].dataType["value"].dataType  # type: ignore[index]
-    names = type.names if isinstance(type, StructType) else []
-    columns = {name: reading.value[name] for name in names}
-    texts = [columns[name] for name in names if isinstance(type[name].dataType, StringType)]
+    type = rows.select(reading.value).schema[0].dataType
+    types = {field.name: field.dataType for field in type} if isinstance(type, StructType) else {}
+    columns = {name: reading.value[name] for name in types}
+    texts = [columns[name] for name, each in types.items() if isinstance(each, StringType)]
     checked = texts if reading.upcasts and not reading.texts else []
     return Native(columns, tuple(~F.is_valid_utf8(each) for each in checked))
 
@@ -141,15 +141,17 @@ def _fault(topic: Topic[Any], draft: Draft) -> Column:
     reading, types = draft.reading, spark_schema(topic.event)
     what = f"{'JSON' if reading.texts else 'Avro'} of {topic.event.__name__}"
     damaged = F.lit(f"the value is not {what}")
-    fault = F.when(reading.value.isNull(), damaged)
-    if not reading.texts:
-        fault = fault.when(~reading.whole, damaged)
+    fault = F.when(reading.value.isNull() | ~reading.closed, damaged)
+    if reading.unknown is not None:
+        fault = fault.when(
+            reading.unknown.isNotNull(), F.format_string("field '%s' is unknown", reading.unknown)
+        )
     fault = fault.when(draft.broken, F.lit(f"it can't be upcast from version {reading.version}"))
     for field in fields_of(topic.event):
         good = field_fits(field, _seen(draft, field), F.col(draft.name)[field.name])
         type = types[field.name].dataType.simpleString()
         fault = fault.when(~good, F.lit(f"field {field.name!r} is missing or not {type}"))
-    return fault.when(~reading.whole, F.lit(f"a part of the value is not {what}"))
+    return fault.when(~reading.complete, F.lit(f"a part of the value is not {what}"))
 
 
 def _with_tombstones(topic: Table[Any], error: Column, event: Column) -> tuple[Column, Column]:

@@ -1,7 +1,8 @@
 """Readings: how the values that were written with one schema are parsed by Spark.
 
-A value is framed before it is parsed: something is put behind it, and has to be found there again. By itself
-neither of Spark's parsers would notice that a value does not end where its event does.
+A value is framed before it is parsed: a mark is put behind it, and has to be found there again. By itself
+neither of Spark's parsers would notice that a value does not end where its event does. The mark is a hash of
+the value, so that no value can hold its own mark.
 """
 
 import json
@@ -25,11 +26,15 @@ from pyspark.sql.types import (
 
 from penstock.log import Topic
 from penstock.process.fitting import wire_schema
+from penstock.process.unknown_fields import unknown_field
 from penstock.schemas import AvroCodec, JsonSchemaCodec, Upcast, WrittenSchema
 from penstock.schemas.upcasting import chain
 
-SCHEMA_ID = "_schema"
-_AVRO_TAIL = b"tail"
+SCHEMA_ID, MARK = "_schema", "_mark"
+_MARK_SIZE = 32  # bytes of an MD5 in hexadecimal digits
+_MARKED = "penstock mark"  # no class has a field of this name
+# Half a pair of surrogates, of which Jackson makes a question mark, and which Python refuses.
+_HALF_PAIR = r"\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]"
 _JSON_OPTIONS = {
     "columnNameOfCorruptRecord": "bad",
     "allowNonNumericNumbers": "false",
@@ -46,8 +51,9 @@ _JSON_SCALARS: dict[str, DataType] = {
 class Reading:
     """How values of one schema are parsed; `refusal` says why they can't be.
 
-    `parsed` is a struct of the `value` and what tells if it is `whole`; it is kept under `name`, so that it
-    is parsed once. `texts` says whether times and decimals are spelled out.
+    `parsed` is a struct of the `value` and what tells if it is all there; it is kept under `name`, so that it
+    is parsed once. `texts` says whether times and decimals are spelled out. `unknown` is the name of a field
+    that should not be there, or null.
     """
 
     name: str
@@ -57,24 +63,33 @@ class Reading:
     version: int | None = None
     upcasts: tuple[Upcast, ...] = ()
     refusal: str | None = None
+    unknown: Column | None = None
 
     @property
     def value(self) -> Column:
-        return F.col(self.name)["value"]
+        parsed = F.col(self.name)
+        return F.get(parsed["frame"], F.lit(1)) if self.texts else parsed["value"]
 
     @property
-    def whole(self) -> Column:
-        """Whether the value ends where its event does, and nothing in it was left out."""
+    def closed(self) -> Column:
+        """Whether the value ends where its event does."""
         parsed = F.col(self.name)
-        if self.texts:
-            return parsed["tail"].isNotNull() & parsed["bad"].isNull()
-        return parsed["tail"].eqNullSafe(F.lit(_AVRO_TAIL))
+        if not self.texts:
+            return parsed["tail"].eqNullSafe(F.col(MARK).cast("binary"))
+        ends = [F.get(parsed["frame"], F.lit(at))[_MARKED].eqNullSafe(F.col(MARK)) for at in (0, 2)]
+        return ends[0] & ends[1] & (F.size(parsed["frame"]) == 3)
+
+    @property
+    def complete(self) -> Column:
+        """Whether nothing in the value was left out because it is of another type."""
+        return F.col(self.name)["bad"].isNull() if self.texts else F.lit(True)
 
 
 def readings(topic: Topic[Any], schemas: Mapping[int, WrittenSchema]) -> list[Reading]:
     """Return one reading for plain JSON, else one for each schema that the topic's messages may have."""
     if topic.format == "json":
-        return [Reading("_parsed", _json(F.col("value"), wire_schema(topic.event)), texts=True)]
+        parsed = _json(F.col("value"), wire_schema(topic.event))
+        return [Reading("_parsed", parsed, texts=True, unknown=_unknown(topic, F.col("value")))]
     return [_registered(topic, id, schema) for id, schema in schemas.items()]
 
 
@@ -83,6 +98,19 @@ def schema_id() -> Column:
     value = F.col("value")
     number = F.conv(F.hex(F.substring(value, 2, 4)), 16, 10).cast("long")
     return F.when((F.length(value) >= 5) & (F.substring(value, 1, 1) == F.lit(b"\0")), number)
+
+
+def mark(topic: Topic[Any]) -> Column:
+    """Return what is put behind a value."""
+    return F.md5(F.col("value") if topic.format == "json" else _body())
+
+
+def _body() -> Column:
+    return F.expr("substring(value, 6)")
+
+
+def _unknown(topic: Topic[Any], body: Column) -> Column | None:
+    return unknown_field(topic.event, body.cast("string")) if topic.unknown == "refuse" else None
 
 
 def _registered(topic: Topic[Any], id: int, schema: WrittenSchema) -> Reading:
@@ -94,29 +122,42 @@ def _registered(topic: Topic[Any], id: int, schema: WrittenSchema) -> Reading:
     own = codec.schema_text(topic.event)
     is_own = json.loads(schema.text) == json.loads(own)
     upcasts = () if is_own else chain(topic.upcasts).get(schema.version or 0, ())
-    body = F.expr("substring(value, 6)")
     if codec is AvroCodec:
-        parsed = _avro(body, schema.text, schema.text if upcasts else own)
+        parsed, unknown = _avro(schema.text, schema.text if upcasts else own), None
     else:
         wanted = json_type(json.loads(schema.text)) if upcasts else wire_schema(topic.event)
-        parsed = _json(body, wanted)
-    return Reading(name, F.when(F.col(SCHEMA_ID) == id, parsed), texts, id, schema.version, upcasts)
+        parsed, unknown = _json(_body(), wanted), _unknown(topic, _body()) if is_own else None
+    parsed = F.when(F.col(SCHEMA_ID) == id, parsed)
+    return Reading(name, parsed, texts, id, schema.version, upcasts, unknown=unknown)
 
 
-def _json(value: Column, wanted: DataType) -> Column:
-    text = value.cast("string")
-    framed = F.concat(F.lit('{"value":'), text, F.lit(',"tail":true}'))
-    frame = StructType().add("value", wanted).add("tail", BooleanType()).add("bad", StringType())
-    return F.when(F.is_valid_utf8(text), F.from_json(framed, frame, _JSON_OPTIONS))
+def _json(body: Column, wanted: DataType) -> Column:
+    """Parse a text between two marks, in a list: one that left the list and came back would lack a mark.
+
+    In an object, a text could go on behind its event with other names, or with the same one.
+    """
+    text, mark = body.cast("string"), F.col(MARK)
+    marked = [F.lit(f'{{"{_MARKED}":"'), mark, F.lit('"}')]
+    framed = F.concat(F.lit('{"frame":['), *marked, F.lit(","), text, F.lit(","), *marked, F.lit("]}"))
+    item = StructType(wanted.fields if isinstance(wanted, StructType) else []).add(_MARKED, StringType())
+    frame = StructType().add("frame", ArrayType(item)).add("bad", StringType())
+    good = F.is_valid_utf8(text) & ~_has_half_pair(text)
+    return F.when(good, F.from_json(framed, frame, _JSON_OPTIONS))
 
 
-def _avro(body: Column, writer: str, reader: str) -> Column:
+def _has_half_pair(text: Column) -> Column:
+    """An escaped backslash is no beginning of an escape; few texts have anything to look at."""
+    looks = text.contains("\\ud") | text.contains("\\uD")
+    return looks & F.replace(text, F.lit("\\\\"), F.lit("--")).rlike(_HALF_PAIR)
+
+
+def _avro(writer: str, reader: str) -> Column:
     options = {"mode": "PERMISSIVE", "avroSchema": _avro_frame(reader)}
-    return from_avro(F.concat(body, F.lit(_AVRO_TAIL)), _avro_frame(writer), options)
+    return from_avro(F.concat(_body(), F.col(MARK).cast("binary")), _avro_frame(writer), options)
 
 
 def _avro_frame(schema: str) -> str:
-    tail = {"type": "fixed", "name": "PenstockTail", "size": len(_AVRO_TAIL)}
+    tail = {"type": "fixed", "name": "PenstockTail", "size": _MARK_SIZE}
     fields = [{"name": "value", "type": json.loads(schema)}, {"name": "tail", "type": tail}]
     return json.dumps({"type": "record", "name": "PenstockFrame", "fields": fields})
 

@@ -85,10 +85,9 @@ def typed(
     A table's rows also have `_deleted`: where it is true, only the key is filled. A row whose schema is
     neither known nor known to be unknown fails the query; `unknown_schema` finds its number in the error.
 
-    Values are refused as Python's codecs refuse them, but for what would cost too much to see in JSON: fields
-    that the class does not have are ignored, what stands where a text is expected is taken as its JSON, and
-    a null where there is a default is the default. With `counted`, Spark observes under that name how many
-    rows were left out.
+    Values are refused as Python's codecs refuse them, but for what would cost too much to see in JSON: what
+    stands where a text is expected is taken as its JSON, and a null where there is a default is the default.
+    With `counted`, Spark observes under that name how many rows were left out.
     """
     read = decoded(rows, topic, known.schemas, known.unknown)
     if counted is not None:

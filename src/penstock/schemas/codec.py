@@ -7,12 +7,14 @@ import msgspec
 
 from penstock.errors import DataError, DecodeError, TryAgainError
 from penstock.events import Event
-from penstock.schemas.shape import shape_of
+from penstock.schemas.shape import Shape, shape_of
 
 E = TypeVar("E", bound=Event)
 Format = Literal["json", "avro", "json-schema"]
 FORMATS: tuple[Format, ...] = ("json", "avro", "json-schema")
 _NOT_THE_DATA = (TryAgainError, OSError, MemoryError)
+Unknown = Literal["ignore", "refuse"]
+UNKNOWN: tuple[Unknown, ...] = ("ignore", "refuse")
 
 
 class Decoded(NamedTuple, Generic[E]):
@@ -37,13 +39,17 @@ class Codec(Protocol[E]):
 
 
 class JsonCodec(Generic[E]):
-    """Compact JSON with the fields in the order of the class; unknown fields are refused, never ignored."""
+    """Compact JSON with the fields in the order of the class.
 
-    def __init__(self, cls: type[E]) -> None:
+    `unknown` says what becomes of a message with fields that the class does not have: "ignore" them, or
+    "refuse" the message.
+    """
+
+    def __init__(self, cls: type[E], unknown: Unknown = "ignore") -> None:
         shape = shape_of(cls)
         self._name = cls.__name__
         self.encode = msgspec.json.Encoder().encode
-        self._read: Callable[[Any], Any] = msgspec.json.Decoder(shape.strict).decode
+        self._read = json_reader(shape, unknown)
         self._revive = shape.revive
 
     def decode(self, data: bytes | None) -> E:
@@ -64,6 +70,17 @@ class JsonCodec(Generic[E]):
                 failures[len(events)] = unreadable(self._name, data, error)
                 events.append(None)
         return Decoded(events, failures)
+
+
+def json_reader(shape: Shape, unknown: Unknown) -> Callable[[Any], Any]:
+    """Return a function that reads JSON into a shape.
+
+    What is skipped msgspec takes for UTF-8 unseen, so that it gets text where fields are ignored.
+    """
+    if unknown == "refuse":
+        return msgspec.json.Decoder(shape.strict).decode
+    read: Callable[[str], Any] = msgspec.json.Decoder(shape.lenient).decode
+    return lambda data: read(data.decode())
 
 
 def unreadable(name: str, data: bytes | None, error: Exception) -> DataError:

@@ -16,7 +16,7 @@ import msgspec
 from penstock.errors import DataError, DecodeError
 from penstock.events import Event
 from penstock.schemas.avro import avro_schema
-from penstock.schemas.codec import Decoded, unreadable
+from penstock.schemas.codec import Decoded, Unknown, json_reader, unreadable
 from penstock.schemas.compatibility import SchemaKind
 from penstock.schemas.directory import SchemaDirectory, WrittenSchema
 from penstock.schemas.shape import shape_of
@@ -34,17 +34,24 @@ class RegisteredCodec(ABC, Generic[E]):
 
     Messages of the class's own schema are read straight into it. Those of another version are read with the
     schema they were written with, then upcast step by step, then fitted to the class: fields it does not have
-    are left out, and those it has and they don't get the class's default.
+    are left out, and those it has and they don't get the class's default. `unknown` is for messages of the
+    class's own schema, as in JsonCodec.
     """
 
     kind: SchemaKind
 
     def __init__(
-        self, cls: type[E], subject: str, directory: SchemaDirectory, upcasts: Sequence[Upcast] = ()
+        self,
+        cls: type[E],
+        subject: str,
+        directory: SchemaDirectory,
+        upcasts: Sequence[Upcast] = (),
+        unknown: Unknown = "ignore",
     ) -> None:
         shape = shape_of(cls)
         self._name, self._subject, self._directory = cls.__name__, subject, directory
         self._strict, self._lenient, self._revive = shape.strict, shape.lenient, shape.revive
+        self._unknown = unknown
         self._upcasts = chain(upcasts)
         self._text = self.schema_text(cls)
         self._own: bytes | None = None  # the header that this codec writes
@@ -133,14 +140,19 @@ class RegisteredCodec(ABC, Generic[E]):
 
 
 class AvroCodec(RegisteredCodec[E]):
-    """Avro under Confluent's header."""
+    """Avro under Confluent's header; it has no unknown fields."""
 
     kind = SchemaKind.AVRO
 
     def __init__(
-        self, cls: type[E], subject: str, directory: SchemaDirectory, upcasts: Sequence[Upcast] = ()
+        self,
+        cls: type[E],
+        subject: str,
+        directory: SchemaDirectory,
+        upcasts: Sequence[Upcast] = (),
+        unknown: Unknown = "ignore",
     ) -> None:
-        super().__init__(cls, subject, directory, upcasts)
+        super().__init__(cls, subject, directory, upcasts, unknown)
         self._schema = fastavro.parse_schema(avro_schema(cls))
 
     @staticmethod
@@ -173,11 +185,16 @@ class JsonSchemaCodec(RegisteredCodec[E]):
     kind = SchemaKind.JSON
 
     def __init__(
-        self, cls: type[E], subject: str, directory: SchemaDirectory, upcasts: Sequence[Upcast] = ()
+        self,
+        cls: type[E],
+        subject: str,
+        directory: SchemaDirectory,
+        upcasts: Sequence[Upcast] = (),
+        unknown: Unknown = "ignore",
     ) -> None:
-        super().__init__(cls, subject, directory, upcasts)
+        super().__init__(cls, subject, directory, upcasts, unknown)
         self._encode = msgspec.json.Encoder().encode
-        self._decode: Read = msgspec.json.Decoder(self._strict).decode
+        self._decode: Read = json_reader(shape_of(cls), self._unknown)
 
     @staticmethod
     def schema_text(cls: type[Event]) -> str:
