@@ -5,6 +5,7 @@ from penstock.testing.feed import Feed
 from penstock.testing.harness import CrashHarness, Report, points_of
 from penstock.testing.listener import PointListener
 from penstock.testing.proxy import Proxy
+from penstock.testing.topic_rows import Sent, Tombstone
 
 __all__ = [
     "CrashHarness",
@@ -13,6 +14,8 @@ __all__ = [
     "PointListener",
     "Proxy",
     "Report",
+    "Sent",
+    "Tombstone",
     "points_of",
     "wait_until_caught_up",
 ]

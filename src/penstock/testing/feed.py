@@ -4,7 +4,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -13,12 +12,10 @@ from typing import Any, Self, cast
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from penstock.events import Event
 from penstock.log import Topic
-from penstock.process.source import PLACE, PLACE_TYPE
 from penstock.process.windows.watermark import ticking
-from penstock.schemas import spark_schema
 from penstock.sinks.tasks import task_errors
+from penstock.testing.topic_rows import TopicRows
 
 _TRIES, _REST = 20, 0.1  # seconds
 
@@ -32,6 +29,10 @@ class Feed:
             assert [row.views for row in feed.results] == [1, 1]
 
     Each argument of the function is given as a topic, whose events are sent, or as a schema, whose rows are.
+    Of a topic the function sees what it would see of the real one: `_source` beside the event's columns,
+    where an event counts as written at its own time unless `Sent(event, written=…)` says otherwise, and of a
+    Table also `_deleted`, which `Tombstone(key)` sets.
+
     A call of `send` is a batch; `advance` moves the watermark to a time. `results` are all rows so far, those
     for outlets included.
     """
@@ -107,9 +108,9 @@ class _Source:
     """One input: Spark's stream in memory, which takes rows of the JVM."""
 
     def __init__(self, spark: SparkSession, read: Topic[Any] | StructType | str) -> None:
-        self._spark, self._count = spark, 0
-        self._topic = read if isinstance(read, Topic) else None
-        self._schema = _schema(read)
+        self._spark = spark
+        self._rows = TopicRows(read) if isinstance(read, Topic) else None
+        self._schema = self._rows.schema if self._rows else _schema(read)
         jvm: Any = spark._jvm
         streams = getattr(jvm.org.apache.spark.sql.execution.streaming.runtime, "MemoryStream$")
         kind = spark._jsparkSession.parseDataType(self._schema.json())
@@ -118,15 +119,11 @@ class _Source:
         self.frame = DataFrame(self._stream.toDF(), spark)
 
     def add(self, rows: Sequence[Any]) -> None:
-        self._put([self._row(row) for row in rows])
+        made = self._values if self._rows is None else self._rows.row
+        self._put([made(row) for row in rows])
 
-    def _row(self, row: Any) -> dict[str, Any]:
-        self._count += 1
-        values = _values(row, self._schema)
-        if self._topic is not None:
-            place = {"topic": self._topic.name, "partition": 0, "offset": self._count - 1, "headers": []}
-            values[PLACE] = {**place, "written": self._topic.time_of(row)}
-        return values
+    def _values(self, row: Any) -> dict[str, Any]:
+        return dict(row) if isinstance(row, Mapping) else dict(zip(self._schema.names, row, strict=True))
 
     def _put(self, rows: list[dict[str, Any]]) -> None:
         complete = [tuple(row.get(name) for name in self._schema.names) for row in rows]
@@ -135,15 +132,5 @@ class _Source:
         self._stream.addData(self._spark._jvm.PythonUtils.toSeq(found))  # type: ignore[union-attr]
 
 
-def _schema(read: Topic[Any] | StructType | str) -> StructType:
-    if isinstance(read, Topic):
-        return StructType([*spark_schema(read.event), StructField(PLACE, StructType.fromDDL(PLACE_TYPE))])
-    return cast(StructType, StructType.fromDDL(read)) if isinstance(read, str) else read
-
-
-def _values(row: Any, schema: StructType) -> dict[str, Any]:
-    if isinstance(row, Event):
-        return asdict(row)
-    if isinstance(row, Mapping):
-        return dict(row)
-    return dict(zip(schema.names, row, strict=True))
+def _schema(read: Any) -> StructType:
+    return cast(StructType, StructType.fromDDL(read) if isinstance(read, str) else read)
