@@ -1,8 +1,9 @@
 """What users test their own pipelines with."""
 
+from penstock.testing.crash_points import points_of
 from penstock.testing.driver import Driver, wait_until_caught_up
 from penstock.testing.feed import Feed
-from penstock.testing.harness import CrashHarness, Report, points_of
+from penstock.testing.harness import CrashHarness, Report
 from penstock.testing.listener import PointListener
 from penstock.testing.proxy import Proxy
 from penstock.testing.topic_rows import Sent, Tombstone

@@ -1,22 +1,23 @@
 """The crash harness: kills a pipeline with -9 at each of its crash points, and verifies its results."""
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
 from penstock.errors import FlowError
-from penstock.log import Topic
-from penstock.pipeline import Account, Flow, Pipeline, verify
+from penstock.log import Broker
+from penstock.pipeline import Account, Pipeline, verify
 from penstock.settings import Settings
+from penstock.testing.crash_points import RESULTS, points_of, results_of
 from penstock.testing.driver import Driver, wait_until_caught_up
 from penstock.testing.listener import PointListener
 
-_FLOW_POINTS = ("flow.planned", "flow.written", "flow.committed")
-_KAFKA_POINTS = ("opened", "sent", "committed", "written")
-_POSTGRES_POINTS = ("opened", "staged", "before-merge", "merged", "committed")
+_TICK, _SAY_EVERY = 0.2, 10.0  # seconds
 Feed = Callable[[int], None]
+Say = Callable[[str], None]
 
 
 @dataclass
@@ -32,25 +33,22 @@ class Report:
         return all(account.sound for account in self.accounts)
 
 
-def points_of(flow: Flow) -> list[str]:
-    """Return the points that every batch of a flow passes, in order."""
-    kind, names = (
-        ("kafka", _KAFKA_POINTS) if isinstance(flow.writes, Topic) else ("postgres", _POSTGRES_POINTS)
-    )
-    first, *rest = _FLOW_POINTS
-    return [first, *(f"sink.{kind}.{name}" for name in names), *rest]
-
-
 class CrashHarness:
     """Runs a pipeline as a process, kills it at its crash points, lets it go on, and verifies.
 
+        def send_some_orders(round: int) -> None:
+            with Producer(settings) as producer:
+                producer.send_all(orders, make_orders(100, seed=round))
+
         harness = CrashHarness(shop, "shop.py", settings, feed=send_some_orders)
         report = harness.run(spark)
-        assert report.sound
+        assert report.sound, report.accounts
 
     `feed(round)` sends events that every flow has something to do with; it is called before each kill and
     once at the end. In each round every flow is held at one of its points, and when all of them are, the
-    whole process is killed: as many kills as the longest way through a batch has points.
+    whole process is killed: as many kills as the longest way through a batch has points. Each takes about as
+    long as the pipeline's start, and `say` is told how far it has come. `timeout` is how long, in seconds,
+    the flows may take to reach their points, and at the end to catch up.
     """
 
     def __init__(
@@ -62,11 +60,14 @@ class CrashHarness:
         feed: Feed,
         options: tuple[str, ...] = (),
         timeout: float = 120,
+        say: Say = print,
     ) -> None:
+        _refuse_replays(pipeline)
         self._pipeline = pipeline
         self._settings = settings
         self._feed = feed
         self._timeout = timeout
+        self._say = say
         self._held = threading.Condition()
         self._armed: dict[str, str] = {}
         self._reached: dict[str, str] = {}
@@ -77,14 +78,19 @@ class CrashHarness:
 
     def run(self, spark: SparkSession, rounds: list[Mapping[str, str]] | None = None) -> Report:
         """Kill once for each round, then let the pipeline finish and compare it with the log."""
-        report = Report()
+        report, planned = Report(), rounds or self.rounds()
         try:
-            for number, points in enumerate(rounds or self.rounds()):
+            for number, points in enumerate(planned):
+                self._say(f"round {number + 1} of {len(planned)}: {_listed(points)}")
                 report.kills.append(self.kill_at(points, number))
             self.finish()
         finally:
             self.close()
+        self._say("verifies what was written")
         report.accounts = verify(self._pipeline, self._settings, spark)
+        self._say(
+            "nothing is lost, nothing doubled" if report.sound else "the target is not what it should be"
+        )
         return report
 
     def rounds(self) -> list[Mapping[str, str]]:
@@ -96,24 +102,22 @@ class CrashHarness:
     def kill_at(self, points: Mapping[str, str], number: int = 0) -> dict[str, str]:
         """Hold each flow at its point, then kill the process; return where the flows were."""
         with self._held:
-            self._armed = {f"{self._pipeline.name}.{name}": point for name, point in points.items()}
+            self._armed = {self._label(name): point for name, point in points.items()}
             self._reached = {}
+        before = self._results(points)
         if not self.driver.alive:
             self.driver.start()
         self._feed(number)
+        self._wait_until_held(before)
         with self._held:
-            if not self._held.wait_for(lambda: self._reached.keys() == self._armed.keys(), self._timeout):
-                waiting = sorted(self._armed.keys() - self._reached.keys())
-                raise FlowError(
-                    f"{', '.join(waiting)} did not come to {[self._armed[each] for each in waiting]}",
-                    hint=f"see {self.driver.log}",
-                )
             self._armed = {}
         self.driver.kill()
+        self._say("killed")
         return dict(self._reached)
 
     def finish(self) -> None:
         """Let the pipeline work on all that is left, and stop it."""
+        self._say("lets the pipeline work on what is left")
         if not self.driver.alive:
             self.driver.start()
         self._feed(-1)
@@ -124,6 +128,42 @@ class CrashHarness:
         self.driver.kill()
         self._listener.close()
 
+    def _wait_until_held(self, before: Mapping[str, int]) -> None:
+        """Wait for all points, and say now and then for which; a process that has ended reaches none."""
+        deadline = time.monotonic() + self._timeout
+        told = time.monotonic()
+        while missing := self._missing(before):
+            if not self.driver.alive:
+                raise FlowError(
+                    f"the pipeline ended before {_listed(missing)}", hint=self.driver.last_words()
+                )
+            if time.monotonic() > deadline:
+                raise FlowError(
+                    f"after {self._timeout:.0f} s, still not: {_listed(missing)}",
+                    hint=f"see {self.driver.log}",
+                )
+            if time.monotonic() > told + _SAY_EVERY:
+                told = time.monotonic()
+                self._say(f"waits for {_listed(missing)}")
+
+    def _missing(self, before: Mapping[str, int]) -> dict[str, str]:
+        """The points that are not reached after a moment; results are looked for from here."""
+        for name, amount in self._results(before).items():
+            if amount > before[name]:
+                self._decide(RESULTS, self._label(name))
+        with self._held:
+            self._held.wait_for(lambda: self._reached.keys() == self._armed.keys(), _TICK)
+            return {name: self._armed[name] for name in sorted(self._armed.keys() - self._reached.keys())}
+
+    def _results(self, names: Mapping[str, object]) -> dict[str, int]:
+        """How much there is in the topics of the flows that are held by their results."""
+        broker, armed = Broker(self._settings), self._armed
+        flows = [self._pipeline.flows[name] for name in names if armed.get(self._label(name)) == RESULTS]
+        return {flow.name: results_of(flow, broker) for flow in flows}
+
+    def _label(self, flow: str) -> str:
+        return f"{self._pipeline.name}.{flow}"
+
     def _decide(self, point: str, subject: str) -> bool:
         with self._held:
             if self._armed.get(subject) != point:
@@ -131,3 +171,16 @@ class CrashHarness:
             self._reached[subject] = point
             self._held.notify_all()
             return True
+
+
+def _refuse_replays(pipeline: Pipeline) -> None:
+    over = [flow.name for flow in pipeline.flows.values() if flow.mode == "replay"]
+    if over:
+        raise FlowError(
+            f"flow {over[0]!r} of {pipeline.name!r} is a replay, which ends by itself",
+            hint="let the harness run it in stream mode",
+        )
+
+
+def _listed(points: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} at {point}" for name, point in points.items())
