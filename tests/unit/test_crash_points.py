@@ -1,7 +1,7 @@
 """A flow is only waited for at the points that it passes in its mode."""
 
 import pytest
-from tests.integration.shop import receipts, sales
+from tests.integration.shop import receipts, sales, suspects
 
 from penstock.errors import FlowError
 from penstock.pipeline import Pipeline
@@ -31,6 +31,11 @@ def made(target, **options):
         (receipts, {"guarantee": "at-most-once"}, [AROUND[0], *KAFKA, *AROUND[1:]]),
         (PostgresTable("t"), {}, [AROUND[0], *POSTGRES, *AROUND[1:]]),
         (PostgresTable("t"), {"guarantee": "at-least-once"}, [AROUND[0], *POSTGRES, *AROUND[1:]]),
+        (
+            PostgresTable("t"),
+            {"outlets": (suspects,)},
+            [AROUND[0], *KAFKA, "sink.side-outputs.written", *POSTGRES, *AROUND[1:]],
+        ),
         (receipts, {"guarantee": "at-least-once"}, ["results.written", "flow.committed"]),
         (receipts, {"mode": "realtime"}, ["results.written", "flow.committed"]),
         (receipts, {"mode": "replay"}, KAFKA),

@@ -47,7 +47,6 @@ def describe(name="copy", **options):
         ({"mode": "realtime", "guarantee": "exactly-once"}, "can't be exactly-once in realtime mode"),
         ({"mode": "realtime", "writes": table}, "second flow in stream mode"),
         ({"mode": "realtime", "checkpoint": "1 second"}, "expected 5 s or more"),
-        ({"writes": table, "outlets": (tocks,)}, "has outlets and writes a table"),
         ({"name": "a flow"}, "not a flow's name"),
     ],
 )

@@ -99,11 +99,6 @@ class Flow:
             )
         if isinstance(self.writes, Topic) and self.writes.name in {each.name for each in self.reads.values()}:
             raise FlowError(f"flow {self.name!r} writes the topic it reads, {self.writes.name!r}")
-        if self.outlets and not isinstance(self.writes, Topic):
-            raise FlowError(
-                f"flow {self.name!r} has outlets and writes a table",
-                hint="write a topic, and let a second flow bring that to the table",
-            )
 
     def _check_realtime(self) -> None:
         if not isinstance(self.writes, Topic):

@@ -14,6 +14,7 @@ from penstock.process.target import with_id
 from penstock.settings import Settings
 from penstock.sinks.kafka import KafkaSink
 from penstock.sinks.postgres import PostgresSink, PostgresTable
+from penstock.sinks.side_outputs import TableWithSideOutputs, table_rows
 from penstock.sinks.sink import Sink
 
 Rows = Callable[[Planner, Span], DataFrame]
@@ -66,9 +67,7 @@ def flow_job(pipeline: Pipeline, flow: Flow) -> Job:
     def sink(settings: Settings, frame: DataFrame, lanes: int) -> Sink:
         lanes = flow.lanes or lanes
         if isinstance(flow.writes, PostgresTable):
-            return PostgresSink(
-                flow.writes, frame.schema, settings, label, lanes=lanes, guarantee=_sinks(flow.promise)
-            )
+            return _table_sink(flow, settings, frame, label, lanes)
         return KafkaSink(settings, label, lanes=lanes, guarantee=_sinks(flow.promise), timeout=flow.timeout)
 
     least = flow.promise == "at-least-once" and isinstance(flow.writes, Topic)
@@ -80,9 +79,25 @@ def flow_job(pipeline: Pipeline, flow: Flow) -> Job:
     )  # fmt: skip
 
 
+def _table_sink(flow: Flow, settings: Settings, frame: DataFrame, label: str, lanes: int) -> Sink:
+    """Side outputs beside a table are few: one lane writes them, and so each batch in one transaction."""
+    assert isinstance(flow.writes, PostgresTable)  # noqa: S101
+    rows, guarantee = table_rows(frame) if flow.outlets else frame, _sinks(flow.promise)
+    table = PostgresSink(flow.writes, rows.schema, settings, label, lanes=lanes, guarantee=guarantee)
+    if not flow.outlets:
+        return table
+    least = flow.promise == "at-least-once"
+    topics = KafkaSink(
+        settings, label, lanes=1, guarantee="exactly-once" if least else guarantee, timeout=flow.timeout
+    )
+    return TableWithSideOutputs(label, topics, table)
+
+
 def as_written(planner: Planner, flow: Flow, label: str, results: DataFrame) -> DataFrame:
     """Return a flow's results as its sink takes them in."""
     if isinstance(flow.writes, PostgresTable):
+        if flow.outlets:
+            return planner.with_messages(flow, label, results)
         return with_id(results, label, one_to_one=planner.gives_one_result(flow))
     return planner.messages(flow, label, results)
 

@@ -19,7 +19,7 @@ from penstock.pipeline.flow import Flow
 from penstock.pipeline.one_to_one import gives_one_result
 from penstock.process.lookup import current
 from penstock.process.source import KnownSchemas, kafka_rows, known_schemas, typed, undecodable
-from penstock.process.target import encoded, made_by
+from penstock.process.target import encoded, made_by, with_messages
 from penstock.registry import Registry
 from penstock.schemas import AvroCodec, JsonSchemaCodec
 from penstock.settings import Settings
@@ -85,6 +85,12 @@ class Planner:
         one = self.gives_one_result(flow)
         return encoded(results, flow.writes, flow=label, outlets=outlets, schema_ids=ids, one_to_one=one)
 
+    def with_messages(self, flow: Flow, label: str, results: DataFrame) -> DataFrame:
+        """Return results for a table, with the messages of its side outputs."""
+        outlets = {topic.name: topic for topic in flow.outlets}
+        ids, one = self._schema_ids(flow.outlets), self.gives_one_result(flow)
+        return with_messages(results, flow=label, outlets=outlets, schema_ids=ids, one_to_one=one)
+
     def gives_one_result(self, flow: Flow) -> bool:
         """Whether an event has at most one result; judged by one plan, so that all modes give it one id."""
         if flow.name not in self._one_to_one:
@@ -116,7 +122,7 @@ class Planner:
         """Return what decides which of a topic's records can be decoded, as a short text."""
         known, steps = self.known(topic), _ADDRESS.sub("", repr(topic.upcasts))
         ids = (sorted(known.schemas), sorted(known.unknown))
-        parts = (topic.format, AvroCodec.schema_text(topic.event), steps, ids)
+        parts = (topic.format, topic.unknown, AvroCodec.schema_text(topic.event), steps, ids)
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
     def known(self, topic: Topic[Any]) -> KnownSchemas:

@@ -10,10 +10,11 @@ from pyspark.sql.types import NullType, StructType
 from penstock.errors import FlowError
 from penstock.log import Topic
 from penstock.process.route import OUTLET, Route, check_columns
-from penstock.process.source import PLACE
+from penstock.process.source import HEADERS, PLACE
 
 MADE_BY = "penstock.made-by"
-_MESSAGE = "_message"
+MESSAGE = "_message"
+MESSAGE_TYPE = f"struct<topic:string,key:binary,value:binary,headers:{HEADERS}>"
 _PARTS = ("topic", "partition", "offset")
 _ID_OPTIONS = {
     "timeZone": "UTC",
@@ -38,19 +39,34 @@ def encoded(
     a null in a required field, fails the query when it comes. Rows whose `outlet` is set go to the topic of
     that name. Without an `id`, one is made, as `with_id` says.
     """
-    results = with_id(results, flow, one_to_one=one_to_one)
-    schema, ids = results.schema, schema_ids or {}
+    results, ids = with_id(results, flow, one_to_one=one_to_one), schema_ids or {}
     routes = [Route("_result", topic, flow, None, _schema_id(topic, flow, ids))]
     if OUTLET in results.columns:
-        routes += [
-            Route(f"_outlet_{place}", other, flow, name, _schema_id(other, flow, ids))
-            for place, (name, other) in enumerate((outlets or {}).items())
-        ]
-    check_columns(schema, [route.topic for route in routes], flow)
-    # The events are a projection of their own, because what is used twice would be computed twice in one.
-    events = results.select("*", *(route.event(schema).alias(route.name) for route in routes))
+        routes += _side_routes(outlets or {}, flow, ids)
+    check_columns(results.schema, [route.topic for route in routes], flow)
+    message = _routed(results.schema, routes, flow)
+    made = _with_events(results, routes).select(message.alias(MESSAGE), _headers(results.schema, flow))
+    return made.select(f"{MESSAGE}.*", "headers")
+
+
+def with_messages(
+    results: DataFrame,
+    *,
+    flow: str,
+    outlets: Mapping[str, Topic[Any]],
+    schema_ids: Mapping[str, int],
+    one_to_one: bool = False,
+) -> DataFrame:
+    """Return results for a table, with the message of each that goes to a topic instead in `MESSAGE`."""
+    results = with_id(results, flow, one_to_one=one_to_one)
+    if OUTLET not in results.columns:
+        nothing = F.lit(None).cast(MESSAGE_TYPE)
+        return results.withColumn(MESSAGE, nothing)
+    schema, routes = results.schema, _side_routes(outlets, flow, schema_ids)
     message, headers = _routed(schema, routes, flow), _headers(schema, flow)
-    return events.select(message.alias(_MESSAGE), headers.alias("headers")).select(f"{_MESSAGE}.*", "headers")
+    routed = F.when(F.col(OUTLET).isNotNull(), message.withField("headers", headers))
+    kept = [F.col(f"`{name}`") for name in results.columns if name != OUTLET]
+    return _with_events(results, routes).select(*kept, routed.alias(MESSAGE))
 
 
 def with_id(results: DataFrame, flow: str, *, one_to_one: bool = False) -> DataFrame:
@@ -79,6 +95,18 @@ def _held(results: DataFrame) -> Column:
     )
 
 
+def _side_routes(outlets: Mapping[str, Topic[Any]], flow: str, ids: Mapping[str, int]) -> list[Route]:
+    return [
+        Route(f"_outlet_{place}", topic, flow, name, _schema_id(topic, flow, ids))
+        for place, (name, topic) in enumerate(outlets.items())
+    ]
+
+
+def _with_events(results: DataFrame, routes: list[Route]) -> DataFrame:
+    """The events are a projection of their own, because what is used twice would be computed twice in one."""
+    return results.select("*", *(route.event(results.schema).alias(route.name) for route in routes))
+
+
 def _schema_id(topic: Topic[Any], flow: str, schema_ids: Mapping[str, int]) -> int | None:
     if topic.format != "json" and topic.name not in schema_ids:
         raise FlowError(
@@ -100,9 +128,9 @@ def _routed(schema: StructType, routes: list[Route], flow: str) -> Column:
 
 def _headers(schema: StructType, flow: str) -> Column:
     if PLACE not in schema.names:
-        return F.array(made_by(flow))
+        return F.array(made_by(flow)).alias("headers")
     place = F.concat_ws("/", *(F.col(PLACE)[part].cast("string") for part in _PARTS))
-    return F.array(made_by(flow, F.when(F.col(PLACE).isNotNull(), place)))
+    return F.array(made_by(flow, F.when(F.col(PLACE).isNotNull(), place))).alias("headers")
 
 
 def made_by(flow: str, place: Column | None = None) -> Column:

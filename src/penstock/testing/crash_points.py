@@ -38,4 +38,7 @@ def results_of(flow: Flow, broker: Broker) -> int:
 def _sink_points(flow: Flow) -> list[str]:
     if isinstance(flow.writes, Topic):
         return [f"sink.kafka.{name}" for name in _KAFKA]
-    return [f"sink.postgres.{name}" for name in _POSTGRES]
+    table = [f"sink.postgres.{name}" for name in _POSTGRES]
+    if not flow.outlets:
+        return table
+    return [*(f"sink.kafka.{name}" for name in _KAFKA), "sink.side-outputs.written", *table]

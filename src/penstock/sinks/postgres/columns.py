@@ -73,7 +73,11 @@ class TableColumn:
 
 def columns_of(table: PostgresTable, schema: StructType) -> tuple[TableColumn, ...]:
     """Return the columns that a flow's results have in a table; refuse what does not fit the declaration."""
-    found = tuple(_column(table, field) for field in schema if field.name not in (SOURCE, DELETED))
+    missing = set(table.columns or ()) - set(schema.names)
+    if missing:
+        raise TargetError(f"{table.name}: the results have no column {min(missing)!r}", hint="mend columns=")
+    wanted = [field for field in schema if table.columns is None or field.name in table.columns]
+    found = tuple(_column(table, field) for field in wanted if field.name not in (SOURCE, DELETED))
     kinds = {column.name: column.kind for column in found}
     for key in table.keys:
         if kinds.get(key, "jsonb") == "jsonb":

@@ -25,7 +25,8 @@ class PostgresTable:
     "upsert" keeps the last row of each key. "append" adds every row; the key then only says which rows stay
     in order, and the column `id`, if there is one, is the primary key. `repeated` says what becomes of a row
     to append whose id is there already, as after a real-time flow was killed: "skip" leaves it out, "refuse"
-    stops the flow. `dsn` is settings.postgres by default.
+    stops the flow. `columns` are those of the results that the table gets; all of them by default. `dsn` is
+    settings.postgres by default.
     """
 
     name: str
@@ -33,6 +34,7 @@ class PostgresTable:
     write: Write = "append"
     repeated: Repeated = "skip"
     dsn: str | Secret | None = field(default=None, repr=False)
+    columns: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.write not in get_args(Write):
@@ -46,6 +48,9 @@ class PostgresTable:
         self._check_name()
         for key in self.keys:
             check_column(self.name, key)
+        left_out = set(self.keys) - set(self.columns or self.keys)
+        if left_out:
+            raise TargetError(f"{self.name}: the key {min(left_out)!r} is not among columns={self.columns!r}")
         if isinstance(self.dsn, str):
             object.__setattr__(self, "dsn", Secret(self.dsn))
 
