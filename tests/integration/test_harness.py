@@ -34,11 +34,9 @@ def test_a_flow_in_real_time_is_killed_while_it_writes_and_told_of(settings, spa
     assert report.sound, report.accounts
     assert report.accounts[0].found >= report.accounts[0].expected == 100
     assert said[0] == "round 1 of 1: copy at results.written"
-    assert said[-3:] == [
-        "lets the pipeline work on what is left",
-        "verifies what was written",
-        "nothing is lost, nothing doubled",
-    ]
+    assert "lets the pipeline work on what is left" in said
+    assert "copy recomputes the results of 100 offsets" in said
+    assert said[-1] == "nothing is lost, nothing doubled"
 
 
 def test_a_pipeline_that_can_not_start_is_not_waited_for(settings, tmp_path):

@@ -22,7 +22,7 @@ from penstock.settings import Settings
 
 Module = Annotated[list[str] | None, typer.Option("--module", "-m", help="Where the pipeline is declared.")]
 _PATIENCE = 120.0
-_COLUMNS = ("flow", "read", "expected", "found", "missing", "repeated", "unexpected")
+_COLUMNS = ("flow", "read", "expected", "found", "missing", "repeated", "unexpected", "waiting")
 
 
 def register(app: typer.Typer) -> None:
@@ -105,7 +105,7 @@ def verify(pipeline: str, module: Module = None, as_json: Json = False) -> None:
     found = declared_pipeline(pipeline, tuple(module or settings.modules))
     spark = session(settings, name=f"verify {pipeline}")
     try:
-        accounts = verify_pipeline(found, settings, spark)
+        accounts = verify_pipeline(found, settings, spark, say=None if as_json else _say)
     finally:
         spark.stop()
     show(accounts, _COLUMNS, as_json=as_json, empty="no flows")

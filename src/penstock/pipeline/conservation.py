@@ -23,6 +23,9 @@ from penstock.process.windows.panes import Panes
 from penstock.process.windows.shape import MICROSECOND, Fixed
 from penstock.process.windows.sliding import TOLD
 from penstock.process.windows.stateful import WINDOWS
+from penstock.settings import Settings
+from penstock.sinks.postgres import PostgresTable
+from penstock.sinks.postgres.contents import contents
 
 _TOLD, _STATE = "told", "state"
 
@@ -52,13 +55,44 @@ def windows_of(results: DataFrame) -> Mapping[str, Any] | None:
     return results.schema[ROWS].metadata.get(WINDOWS) if ROWS in results.columns else None
 
 
+def told_columns(results: DataFrame) -> StructType | None:
+    """The columns by which rows are added up; None if the results lack some of them."""
+    described = windows_of(results)
+    if described is None:
+        return None
+    names = [KIND, ROWS, *([] if described["each"] else [*described["by"], START])]
+    if not set(names) <= set(results.columns):
+        return None
+    return StructType([StructField(name, results.schema[name].dataType) for name in names])
+
+
+def can_be_added_up(results: DataFrame, keys: tuple[str, ...], columns: tuple[str, ...] | None) -> bool:
+    """Whether the rows of windows are in a table of some columns, with one row of each key (or all)."""
+    told = told_columns(results)
+    if told is None or not set(told.names) <= set(columns or told.names):
+        return False
+    described = results.schema[ROWS].metadata[WINDOWS]
+    needed = {"id"} if described["each"] else {*described["by"], START}
+    return not keys or needed <= set(keys)
+
+
+def kept_results(results: DataFrame, table: PostgresTable, settings: Settings) -> DataFrame:
+    """What a table keeps of the results of windows; of one that was corrected, an upsert keeps no other."""
+    columns = told_columns(results)
+    assert columns is not None  # noqa: S101
+    found = contents(results.sparkSession, table, settings, columns)
+    each = results.schema[ROWS].metadata[WINDOWS]["each"]
+    return found.withColumn(KIND, F.lit(ON_TIME)) if each and table.write == "upsert" else found
+
+
 def conservation(
     results: DataFrame, written: DataFrame, outlets: DataFrame | None, checkpoint: str
 ) -> Conservation:
     """Add up rows.
 
     `results` are the flow's, recomputed over what it has read; `written` are those in its target, `outlets`
-    the events in its outlets, and `checkpoint` is where its state is.
+    the events in its outlets, and `checkpoint` is where its state is. What a topic holds is in the order of
+    its offsets. A table has none: there, a window's last result is the one of the most rows.
     """
     described = results.schema[ROWS].metadata[WINDOWS]
     state = _state(results, checkpoint)
@@ -115,7 +149,8 @@ def _state(results: DataFrame, checkpoint: str) -> DataFrame:
 
 def _last(written: DataFrame, by: list[str]) -> DataFrame:
     """The last result of each window; one that was withdrawn counts for nothing."""
-    last = F.max_by(F.struct(KIND, ROWS), F.col(PLACE)["offset"]).alias("last")
+    order = F.col(PLACE)["offset"] if PLACE in written.columns else F.struct(F.col(KIND) == WITHDRAWN, ROWS)
+    last = F.max_by(F.struct(KIND, ROWS), order).alias("last")
     found = written.groupBy(*by, F.unix_micros(START).alias(START)).agg(last)
     return found.where(F.col("last.kind") != WITHDRAWN).select(
         *by, START, F.lit(_TOLD).alias("side"), f"last.{ROWS}"

@@ -1,11 +1,11 @@
 """Verification: a flow's results, recomputed from the log and compared with what its target holds."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from penstock.log import Broker, Topic
@@ -13,12 +13,20 @@ from penstock.log.ledger import Offsets
 from penstock.log.ranges import Range, Ranges
 from penstock.log.topic import DEAD_LETTERS
 from penstock.pipeline.checkpoint import Checkpoint
-from penstock.pipeline.conservation import Conservation, conservation, windows_of
+from penstock.pipeline.conservation import (
+    Conservation,
+    can_be_added_up,
+    conservation,
+    kept_results,
+    windows_of,
+)
+from penstock.pipeline.contents import compare_contents
 from penstock.pipeline.flow import Flow
 from penstock.pipeline.job import Job, as_written, flow_job
 from penstock.pipeline.pipeline import Pipeline
-from penstock.pipeline.plan import Planner, Span
-from penstock.process.source import kafka_rows, typed
+from penstock.pipeline.plan import Planner, Span, named_topics
+from penstock.process.horizon import up_to
+from penstock.process.source import kafka_rows, typed, unknown_schema
 from penstock.process.target import MADE_BY
 from penstock.process.windows.kept import END
 from penstock.process.windows.native import FINAL
@@ -28,15 +36,21 @@ from penstock.sinks.compared import Compared
 from penstock.sinks.dead_letters import dead_letter_label
 from penstock.sinks.postgres import PostgresTable
 from penstock.sinks.postgres.comparison import compare_table
+from penstock.sinks.side_outputs import messages_of, table_rows
 
-_SHOWN = 5
+_DEAD = "dead-letters"
 _AT_ONCE = 4  # flows; Spark plans one while it runs another
-_CONTENT = ("topic", "key", "value")
+Say = Callable[[str, str], None]
+Rows = Callable[[], DataFrame]
 
 
 @dataclass(frozen=True)
 class Account:
-    """What a flow has read and what came of it; `examples` are results in which the two sides differ."""
+    """What a flow has read and what came of it; `examples` are results in which the two sides differ.
+
+    `read` is how far it has come in its topics' offsets. `waiting` are results that may come yet: of events
+    that wait for the watermark, or that were not read so far.
+    """
 
     flow: str
     read: int
@@ -48,6 +62,7 @@ class Account:
     examples: tuple[str, ...] = ()
     repeats_allowed: bool = False
     windows: Conservation | None = None
+    waiting: int = 0
 
     @property
     def sound(self) -> bool:
@@ -60,40 +75,170 @@ class Account:
         return not (self.missing or self.unexpected or (self.repeated and not self.repeats_allowed))
 
 
-def verify(pipeline: Pipeline, settings: Settings, spark: SparkSession) -> list[Account]:
+def verify(
+    pipeline: Pipeline, settings: Settings, spark: SparkSession, *, say: Say | None = None
+) -> list[Account]:
     """Recompute every flow over what it has read, and compare; the flow may run meanwhile.
 
     Results that depend on where batches were cut can't be recomputed: they show as missing and unexpected.
+    `say` is told of each flow what is being done.
     """
-    registered = any(topic.format != "json" for topic in pipeline.topics.values())
+    topics = named_topics(pipeline.flows.values())
+    registered = any(topic.format != "json" for topic in topics.values())
     registry = Registry(settings) if registered else None
     try:
-        planner = Planner(spark, settings, registry)
+        check = _Verification(pipeline, Planner(spark, settings, registry), topics, say or _quiet)
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            dead = pool.submit(_dead_account, pipeline, planner)
-            flows = pool.map(lambda flow: _flow_account(pipeline, flow, planner), pipeline.flows.values())
+            dead = pool.submit(check.dead_letters)
+            flows = pool.map(check.flow, pipeline.flows.values())
             return [*flows, dead.result()]
     finally:
         if registry is not None:
             registry.close()
 
 
-def _flow_account(pipeline: Pipeline, flow: Flow, planner: Planner) -> Account:
-    job = flow_job(pipeline, flow.in_mode("replay"))
-    position, now = _position(planner, pipeline, job), _ends(planner, job.topics)
-    read = _count(planner, job.topics, position)
-    results = planner.results(flow.in_mode("replay"), Span(end=position))
-    if not isinstance(flow.writes, PostgresTable) and windows_of(results) is not None:
-        return _windows_account(pipeline, flow, planner, results, read)
-    due = as_written(planner, flow, job.label, _due(results, _checkpoint(planner, pipeline, flow.name)))
-    if isinstance(flow.writes, PostgresTable):
-        compared = compare_table(flow.writes, due, planner.settings, job.label)
-        return Account(flow.name, read, **compared._asdict())
-    names = [flow.writes.name, *(topic.name for topic in flow.outlets)]
-    found = _written(planner, names, job.label)
-    compared = _compare(due, job.rows(planner, Span(end=now)), found)
-    once = flow.promise in ("exactly-once", "at-most-once")
-    return Account(flow.name, read, repeats_allowed=not once, **compared._asdict())
+def _quiet(flow: str, what: str) -> None:
+    """Say nothing."""
+
+
+@dataclass(frozen=True)
+class _Verification:
+    """The verification of a pipeline's flows, which share what is learned of schemas."""
+
+    pipeline: Pipeline
+    planner: Planner
+    topics: dict[str, Topic[Any]]
+    say: Say
+
+    def flow(self, flow: Flow) -> Account:
+        return self._learning(flow.name, lambda: self._flow(flow))
+
+    def dead_letters(self) -> Account:
+        return self._learning(_DEAD, self._dead_letters)
+
+    def _learning(self, name: str, make: Callable[[], Account]) -> Account:
+        """Try again with every schema that turns up, as a flow does; one that nobody knows is no event's."""
+        learned: set[tuple[str, int]] = set()
+        while True:
+            try:
+                account = make()
+            except Exception as error:
+                found = unknown_schema(str(error))
+                if found is None or found in learned:
+                    raise
+                learned.add(found)
+                self.planner.learn(self.topics[found[0]], found[1])
+                self.say(name, f"schema {found[1]} of {found[0]} is new: planned again")
+            else:
+                self.say(name, "ok" if account.sound else "differs")
+                return account
+
+    def _flow(self, flow: Flow) -> Account:
+        job, checkpoint = flow_job(self.pipeline, flow.in_mode("replay")), self._checkpoint(flow.name)
+        firsts = _firsts(self.planner, job.topics)
+        position = _position(checkpoint, firsts)
+        read = _distance(firsts, position)
+        self.say(flow.name, f"recomputes the results of {read:,} offsets")
+        with up_to(checkpoint.watermark()) as horizon:
+            results = self.planner.results(flow.in_mode("replay"), Span(end=position))
+        if _adds_up(flow, results) and checkpoint.last_committed() is not None:
+            return self._windows(flow, job, results, read)
+        due = as_written(self.planner, flow, job.label, _due(results, checkpoint))
+        compared = self._compared_flow(flow, job, due)
+        compared = compared._replace(waiting=compared.waiting or horizon.waiting())
+        return Account(flow.name, read, repeats_allowed=_may_repeat(flow), **compared._asdict())
+
+    def _compared_flow(self, flow: Flow, job: Job, due: DataFrame) -> Compared:
+        if isinstance(flow.writes, PostgresTable):
+            return self._compared_table(flow, job, due)
+        names = [flow.writes.name, *(topic.name for topic in flow.outlets)]
+        return self._compared(job, names, due, lambda: self._possible(job), once=not _may_repeat(flow))
+
+    def _possible(self, job: Job) -> DataFrame:
+        """All that the flow may have written by now, if it runs."""
+        self.say(job.name, "recomputes what was written meanwhile, or waits")
+        return job.rows(self.planner, Span(end=_ends(self.planner, job.topics)))
+
+    def _compared(
+        self,
+        job: Job,
+        topics: list[str],
+        due: DataFrame,
+        possible: Callable[[], DataFrame],
+        once: bool = True,
+    ) -> Compared:
+        """Compare what is in topics now; what comes in while it is compared is not looked at."""
+        return compare_contents(due, self._in_topics(topics, job.label), possible, once=once)
+
+    def _compared_table(self, flow: Flow, job: Job, due: DataFrame) -> Compared:
+        assert isinstance(flow.writes, PostgresTable)  # noqa: S101
+        if not flow.outlets:
+            return compare_table(flow.writes, due, self.planner.settings, job.label)
+        due = due.persist()
+        try:
+            compared = compare_table(flow.writes, table_rows(due), self.planner.settings, job.label)
+            names = [topic.name for topic in flow.outlets]
+            sides = self._compared(job, names, messages_of(due), lambda: messages_of(self._possible(job)))
+            return compared.and_also(sides)
+        finally:
+            due.unpersist()
+
+    def _windows(self, flow: Flow, job: Job, results: DataFrame, read: int) -> Account:
+        self.say(flow.name, "adds up the rows of its windows")
+        outlets = self._in_topics([topic.name for topic in flow.outlets], job.label) if flow.outlets else None
+        if isinstance(flow.writes, PostgresTable):
+            written = kept_results(results, flow.writes, self.planner.settings)
+        else:
+            messages = self._in_topics([flow.writes.name], job.label)
+            written = typed(messages, flow.writes, self.planner.known(flow.writes))
+        rows = conservation(results, written, outlets, self._checkpoint(flow.name).path)
+        there = rows.told + rows.waiting + rows.sent + rows.dropped
+        lost, extra = max(0, rows.taken - there), max(0, there - rows.taken)
+        return Account(flow.name, read, rows.taken, there, lost, 0, extra, windows=rows, waiting=rows.waiting)
+
+    def _in_topics(self, topics: list[str], label: str) -> DataFrame:
+        ends = {name: Broker(self.planner.settings).committed_end(name) for name in topics}
+        return _written(self.planner, ends, label)
+
+    def _dead_letters(self) -> Account:
+        """The malformed records of what flows have read; those of looked-up tables may be there, too."""
+        self.say(_DEAD, "looks for malformed records")
+        topics, label = list(self.pipeline.topics.values()), dead_letter_label(self.pipeline.name)
+        broker = Broker(self.planner.settings)
+        now = {topic.name: broker.committed_ranges(topic.name) for topic in topics}
+        read = self._read(now)
+        found = self._in_topics([topic.name + DEAD_LETTERS for topic in topics], label)
+        due, possible = (self.planner.malformed(label, topics, ranges, {}) for ranges in (read, now))
+        compared = compare_contents(due, found, lambda: possible, once=True)
+        count = sum(end - first for ranges in read.values() for first, end in ranges.values())
+        return Account(_DEAD, count, **compared._asdict())
+
+    def _read(self, now: Mapping[str, Ranges]) -> dict[str, dict[int, Range]]:
+        """What at least one flow has read of each topic."""
+        found = {name: {p: (low, low) for p, (low, _) in ranges.items()} for name, ranges in now.items()}
+        for flow in self.pipeline.flows.values():
+            position = self._checkpoint(flow.name).position()
+            for topic in flow.reads.values():
+                for part, end in position.get(topic.name, {}).items():
+                    low, reached = found[topic.name][part]
+                    found[topic.name][part] = (low, max(reached, end))
+        return found
+
+    def _checkpoint(self, flow: str) -> Checkpoint:
+        path = f"{self.planner.settings.flows}/{self.pipeline.name}/{flow}/checkpoint"
+        return Checkpoint(self.planner.spark, path)
+
+
+def _adds_up(flow: Flow, results: DataFrame) -> bool:
+    """Whether the results are windows with a late policy, whose rows can be found in the target."""
+    if not isinstance(flow.writes, PostgresTable):
+        return windows_of(results) is not None
+    keys = flow.writes.keys if flow.writes.write == "upsert" else ()
+    return can_be_added_up(results, keys, flow.writes.columns)
+
+
+def _may_repeat(flow: Flow) -> bool:
+    return isinstance(flow.writes, Topic) and flow.promise not in ("exactly-once", "at-most-once")
 
 
 def _due(results: DataFrame, checkpoint: Checkpoint) -> DataFrame:
@@ -103,86 +248,9 @@ def _due(results: DataFrame, checkpoint: Checkpoint) -> DataFrame:
     return results.where(F.col(END) <= F.lit(checkpoint.watermark()))
 
 
-def _windows_account(
-    pipeline: Pipeline, flow: Flow, planner: Planner, results: DataFrame, read: int
-) -> Account:
-    assert isinstance(flow.writes, Topic)  # noqa: S101
-    label = f"{pipeline.name}.{flow.name}"
-    written = typed(_written(planner, [flow.writes.name], label), flow.writes, planner.known(flow.writes))
-    outlets = _written(planner, [topic.name for topic in flow.outlets], label) if flow.outlets else None
-    rows = conservation(results, written, outlets, _checkpoint(planner, pipeline, flow.name).path)
-    there = rows.told + rows.waiting + rows.sent + rows.dropped
-    lost, extra = max(0, rows.taken - there), max(0, there - rows.taken)
-    return Account(flow.name, read, rows.taken, there, lost, 0, extra, windows=rows)
-
-
-def _dead_account(pipeline: Pipeline, planner: Planner) -> Account:
-    """The malformed records of what flows have read; those of tables that they look up may be there, too."""
-    topics = list(pipeline.topics.values())
-    now = {topic.name: Broker(planner.settings).committed_ranges(topic.name) for topic in topics}
-    read = _read_ranges(pipeline, planner, now)
-    label = dead_letter_label(pipeline.name)
-    found = _written(planner, [topic.name + DEAD_LETTERS for topic in topics], label)
-    due, possible = (planner.malformed(label, topics, ranges, {}) for ranges in (read, now))
-    count = sum(end - first for ranges in read.values() for first, end in ranges.values())
-    return Account("dead-letters", count, **_compare(due, possible, found)._asdict())
-
-
-def _read_ranges(
-    pipeline: Pipeline, planner: Planner, now: Mapping[str, Ranges]
-) -> dict[str, dict[int, Range]]:
-    """What at least one flow has read of each topic."""
-    found = {name: {part: (low, low) for part, (low, _) in ranges.items()} for name, ranges in now.items()}
-    for flow in pipeline.flows.values():
-        position = _checkpoint(planner, pipeline, flow.name).position()
-        for topic in flow.reads.values():
-            for part, end in position.get(topic.name, {}).items():
-                low, reached = found[topic.name][part]
-                found[topic.name][part] = (low, max(reached, end))
-    return found
-
-
-def _compare(due: DataFrame, possible: DataFrame, found: DataFrame) -> Compared:
-    """Count what must be there, what may be there already, and what is there, content by content."""
-    sides = due.select(*_CONTENT, _side("due"))
-    sides = sides.unionByName(possible.select(*_CONTENT, _side("possible")))
-    sides = sides.unionByName(found.select(*_CONTENT, _side("found")))
-    counted = sides.groupBy(*_CONTENT).agg(
-        *(F.count_if(F.col("side") == name).alias(name) for name in ("due", "possible", "found"))
-    )
-    judged = counted.select(
-        *_CONTENT,
-        "due",
-        "found",
-        F.greatest(F.col("due") - F.col("found"), F.lit(0)).alias("missing"),
-        F.when(F.col("possible") == 0, F.col("found")).otherwise(0).alias("unexpected"),
-        F.when(F.col("possible") > 0, F.greatest(F.col("found") - F.col("possible"), F.lit(0)))
-        .otherwise(0)
-        .alias("repeated"),
-    ).persist()
-    try:
-        sums = judged.agg(*(F.sum(name) for name in ("due", "found", "missing", "repeated", "unexpected")))
-        return Compared.of([int(each or 0) for each in sums.first() or ()], _examples(judged))
-    finally:
-        judged.unpersist()
-
-
-def _examples(judged: DataFrame) -> tuple[str, ...]:
-    wrong = judged.where("missing > 0 or repeated > 0 or unexpected > 0")
-    kind = F.expr(
-        "case when missing > 0 then 'missing' when repeated > 0 then 'repeated' else 'unexpected' end"
-    )
-    text = F.concat_ws(" ", kind, "topic", F.col("key").cast("string"), F.col("value").cast("string"))
-    return tuple(row[0] for row in wrong.select(F.substring(text, 1, 200)).limit(_SHOWN).collect())
-
-
-def _side(name: str) -> Column:
-    return F.lit(name).alias("side")
-
-
-def _written(planner: Planner, topics: list[str], label: str) -> DataFrame:
+def _written(planner: Planner, ends: Offsets, label: str) -> DataFrame:
     """What stands in topics and was written by a flow; others may write there too."""
-    rows = kafka_rows(planner.spark, planner.settings, topics, streaming=False)
+    rows = kafka_rows(planner.spark, planner.settings, list(ends), streaming=False, end=ends)
     by_flow = F.exists(
         F.col("headers"),
         lambda header: (
@@ -193,22 +261,21 @@ def _written(planner: Planner, topics: list[str], label: str) -> DataFrame:
     return rows.where(by_flow)
 
 
-def _count(planner: Planner, topics: Iterable[Topic[Any]], end: Offsets) -> int:
-    names = [topic.name for topic in topics]
-    return kafka_rows(planner.spark, planner.settings, names, streaming=False, end=end).count()
+def _distance(firsts: Offsets, position: Offsets) -> int:
+    return sum(
+        max(0, position[topic][number] - first)
+        for topic, partitions in firsts.items()
+        for number, first in partitions.items()
+    )
 
 
-def _position(planner: Planner, pipeline: Pipeline, job: Job) -> Offsets:
+def _position(checkpoint: Checkpoint, firsts: Offsets) -> Offsets:
     """Where a flow stands, after its last finished batch; a topic it has not read yet counts as empty."""
-    found = _checkpoint(planner, pipeline, job.name).position()
+    found = checkpoint.position()
     return {
-        name: {number: found.get(name, {}).get(number, first) for number, first in firsts.items()}
-        for name, firsts in _firsts(planner, job.topics).items()
+        name: {number: found.get(name, {}).get(number, first) for number, first in partitions.items()}
+        for name, partitions in firsts.items()
     }
-
-
-def _checkpoint(planner: Planner, pipeline: Pipeline, flow: str) -> Checkpoint:
-    return Checkpoint(planner.spark, f"{planner.settings.flows}/{pipeline.name}/{flow}/checkpoint")
 
 
 def _firsts(planner: Planner, topics: Iterable[Topic[Any]]) -> dict[str, dict[int, int]]:

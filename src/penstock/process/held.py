@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from penstock.errors import FlowError
+from penstock.process.horizon import passed
 from penstock.process.refusals import refuse_missing
 from penstock.process.source import PLACE
 from penstock.process.vectorised import Stepped, vectorised
@@ -39,6 +40,7 @@ def held(
     timed = watermark.marked(rows, required_time(time))
     taken = timed.select(*by, *order_of(timed), F.struct(*rows.columns).alias(_EVENT))
     if not rows.isStreaming:
+        taken = passed(taken, F.col(_EVENT)[time])
         return taken.repartition(*by).sortWithinPartitions(*ORDER).select(f"{_EVENT}.*")
     schema = StructType([taken.schema[_EVENT]])
     found = vectorised(taken, by, HoldStep(), schema, buckets=buckets, state="held back", keeps=taken.columns)

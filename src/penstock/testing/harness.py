@@ -87,7 +87,10 @@ class CrashHarness:
         finally:
             self.close()
         self._say("verifies what was written")
-        report.accounts = verify(self._pipeline, self._settings, spark)
+        told = self._say
+        report.accounts = verify(
+            self._pipeline, self._settings, spark, say=lambda flow, what: told(f"{flow} {what}")
+        )
         self._say(
             "nothing is lost, nothing doubled" if report.sound else "the target is not what it should be"
         )
@@ -130,20 +133,19 @@ class CrashHarness:
 
     def _wait_until_held(self, before: Mapping[str, int]) -> None:
         """Wait for all points, and say now and then for which; a process that has ended reaches none."""
-        deadline = time.monotonic() + self._timeout
-        told = time.monotonic()
+        began = reported = time.monotonic()
         while missing := self._missing(before):
             if not self.driver.alive:
                 raise FlowError(
                     f"the pipeline ended before {_listed(missing)}", hint=self.driver.last_words()
                 )
-            if time.monotonic() > deadline:
+            if time.monotonic() > began + self._timeout:
                 raise FlowError(
                     f"after {self._timeout:.0f} s, still not: {_listed(missing)}",
                     hint=f"see {self.driver.log}",
                 )
-            if time.monotonic() > told + _SAY_EVERY:
-                told = time.monotonic()
+            if time.monotonic() > reported + _SAY_EVERY:
+                reported = time.monotonic()
                 self._say(f"waits for {_listed(missing)}")
 
     def _missing(self, before: Mapping[str, int]) -> dict[str, str]:

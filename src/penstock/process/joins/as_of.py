@@ -12,6 +12,7 @@ from penstock.durations import duration
 from penstock.errors import FlowError
 from penstock.process.changes import whole_row
 from penstock.process.held import held
+from penstock.process.horizon import passed
 from penstock.process.joins.versions import (
     CORRECTED,
     CUT,
@@ -91,7 +92,7 @@ class AsOf:
     def __call__(self, rows: DataFrame) -> DataFrame:
         self._check(rows)
         if not rows.isStreaming:
-            found = self._replayed(rows)
+            found = self._replayed(rows if self.watermark is None else passed(rows, F.col(self.time)))
         else:
             ready = rows if self.watermark is None else self._held(rows, self.watermark)
             found = self._answered(ready)

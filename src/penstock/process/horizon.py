@@ -1,0 +1,52 @@
+"""The horizon: how far the watermark of a stream had come, for a replay that is compared with the stream.
+
+A stream keeps the events that are ahead of its watermark where their order matters. A replay has no watermark
+and lets all go, unless it is planned within a horizon.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_horizon: ContextVar["Horizon | None"] = ContextVar("horizon", default=None)
+
+
+@dataclass
+class Horizon:
+    """A watermark, and the rows that plans have left out because it has not passed them."""
+
+    watermark: datetime
+    left_out: list[DataFrame] = field(default_factory=list)
+
+    def split(self, rows: DataFrame, time: Column) -> DataFrame:
+        """Return the rows that the watermark has passed, and keep the others in mind."""
+        behind = F.unix_micros(time) <= F.lit((self.watermark - _EPOCH) // timedelta(microseconds=1))
+        self.left_out.append(rows.where(~behind))
+        return rows.where(behind)
+
+    def waiting(self) -> int:
+        """How many rows were left out."""
+        return sum(rows.count() for rows in self.left_out)
+
+
+@contextmanager
+def up_to(watermark: datetime) -> Iterator[Horizon]:
+    """While plans are made here, replays leave out the events that would still wait at a watermark."""
+    made = Horizon(watermark)
+    before = _horizon.set(made)
+    try:
+        yield made
+    finally:
+        _horizon.reset(before)
+
+
+def passed(rows: DataFrame, time: Column) -> DataFrame:
+    """Return the rows that the watermark has passed; all of them without a horizon."""
+    horizon = _horizon.get()
+    return rows if horizon is None else horizon.split(rows, time)
