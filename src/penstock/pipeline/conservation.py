@@ -18,7 +18,7 @@ from penstock.process.lineage import Lineage, lineage_of
 from penstock.process.migration import renamed
 from penstock.process.source import PLACE
 from penstock.process.vectorised import arrow_batches, arrow_schema, unpack
-from penstock.process.windows.kept import FIRST, KIND, ROWS, START, WITHDRAWN
+from penstock.process.windows.kept import FIRST, KIND, ON_TIME, ROWS, START, WITHDRAWN
 from penstock.process.windows.panes import Panes
 from penstock.process.windows.shape import MICROSECOND, Fixed
 from penstock.process.windows.sliding import TOLD
