@@ -1,20 +1,40 @@
 """JSON text, read strictly and written in one way only."""
 
 import json
+import re
+from math import isinf
 from typing import Any
 
 from penstock.errors import InvalidSchemaError
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
 def load(text: str) -> Any:
     """The JSON value of a text; what parsers understand differently is refused."""
     try:
-        return json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
+        found = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_finite)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise InvalidSchemaError(
             f"not JSON: {error.msg}", where=place, hint="check the schema's text"
         ) from None
+    except ValueError as error:  # a whole number of thousands of digits
+        raise InvalidSchemaError(f"not JSON: {error}", hint="use a smaller number") from None
+    if has_lone_surrogate(text, found):
+        raise InvalidSchemaError("half of a surrogate pair is no character", hint="check its \\u escapes")
+    return found
+
+
+def has_lone_surrogate(text: str, value: Any) -> bool:
+    """Whether a JSON value, read from a text, holds half of a character: UTF-8 has no bytes for it."""
+    if not _SURROGATE.search(text):
+        return False
+    try:
+        dump(value).encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def dump(value: Any) -> str:
@@ -44,6 +64,13 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise InvalidSchemaError(f"attribute {key!r} is given twice", hint="keep one of them")
         result[key] = value
     return result
+
+
+def _finite(text: str) -> float:
+    found = float(text)
+    if isinf(found):
+        raise InvalidSchemaError(f"the number {text[:20]} is too large", hint="use a finite number")
+    return found
 
 
 def _constant(name: str) -> Any:

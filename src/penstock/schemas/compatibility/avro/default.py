@@ -11,6 +11,7 @@ from penstock.schemas.compatibility.avro.types import (
     Map,
     Primitive,
     Record,
+    Resolved,
     Type,
     Union,
 )
@@ -21,38 +22,55 @@ _LONG = range(-(2**63), 2**63)
 _DEEPEST = 50
 
 
-def fits(schema: AvroSchema, type_: Type, value: Any, depth: int = 0) -> bool:
-    """Whether a JSON value can stand for a value of the type, as in a default."""
-    if depth > _DEEPEST:
+class Defaults:
+    """Judges the defaults of one schema, each pair of a type and a value once for a depth."""
+
+    def __init__(self, schema: AvroSchema) -> None:
+        self._schema = schema
+        # By the identity of type and value, which the schema keeps alive: the depth up to which they fit,
+        # and the one from which they don't.
+        self._fitting: dict[tuple[int, int], int] = {}
+        self._failing: dict[tuple[int, int], int] = {}
+
+    def fit(self, type_: Type, value: Any, depth: int = 0) -> bool:
+        """Whether a JSON value can stand for a value of the type."""
+        if depth > _DEEPEST:
+            return False
+        resolved = self._schema.resolve(type_)
+        match resolved:
+            case Primitive():
+                return _primitive(resolved.name, value)
+            case Fixed():
+                return _bytes(value) and len(value) == resolved.size
+            case Enum():
+                return isinstance(value, str) and value in resolved.known
+        return self._remembered(resolved, value, depth)
+
+    def _remembered(self, type_: Resolved, value: Any, depth: int) -> bool:
+        pair = (id(type_), id(value))
+        if depth <= self._fitting.get(pair, -1):
+            return True
+        if depth >= self._failing.get(pair, _DEEPEST + 1):
+            return False
+        found = self._composed(type_, value, depth)
+        (self._fitting if found else self._failing)[pair] = depth
+        return found
+
+    def _composed(self, type_: Resolved, value: Any, depth: int) -> bool:
+        match type_:
+            case Union(branches):
+                return any(self.fit(branch, value, depth + 1) for branch in branches)
+            case Array(items):
+                return isinstance(value, list) and all(self.fit(items, item, depth + 1) for item in value)
+            case Map(values):
+                inner = value.values() if isinstance(value, dict) else ()
+                return isinstance(value, dict) and all(self.fit(values, item, depth + 1) for item in inner)
+            case Record(fields=fields):
+                return isinstance(value, dict) and all(self._field(field, value, depth) for field in fields)
         return False
-    resolved = schema.resolve(type_)
-    match resolved:
-        case Primitive():
-            return _primitive(resolved.name, value)
-        case Fixed():
-            return _bytes(value) and len(value) == resolved.size
-        case Enum():
-            return isinstance(value, str) and value in resolved.symbols
-        case Union():
-            return any(fits(schema, branch, value, depth + 1) for branch in resolved.branches)
-    return _container(schema, resolved, value, depth)
 
-
-def _container(schema: AvroSchema, type_: Array | Map | Record, value: Any, depth: int) -> bool:
-    match type_:
-        case Array(items):
-            return isinstance(value, list) and all(fits(schema, items, item, depth + 1) for item in value)
-        case Map(values):
-            return isinstance(value, dict) and all(
-                fits(schema, values, item, depth + 1) for item in value.values()
-            )
-        case Record(fields=fields):
-            return isinstance(value, dict) and all(_field(schema, field, value, depth) for field in fields)
-
-
-def _field(schema: AvroSchema, field: Field, value: dict[str, Any], depth: int) -> bool:
-    given = value.get(field.name, field.default)
-    return fits(schema, field.type, given, depth + 1)
+    def _field(self, field: Field, value: dict[str, Any], depth: int) -> bool:
+        return self.fit(field.type, value.get(field.name, field.default), depth + 1)
 
 
 def _primitive(name: str, value: Any) -> bool:
@@ -64,7 +82,7 @@ def _primitive(name: str, value: Any) -> bool:
         "long": number and isinstance(value, int) and value in _LONG,
         "float": number,
         "double": number,
-        "bytes": _bytes(value),
+        "bytes": name == "bytes" and _bytes(value),
         "string": isinstance(value, str),
     }
     return checks[name]

@@ -16,6 +16,8 @@ _UNDERLYING = {
     "decimal": ("bytes", "fixed"),
     "duration": ("fixed",),
 }
+# Scaled by 10**40: the digits of a number of n bits, without the number.
+_LOG_10_OF_2 = 3010299956639811952137388947244930267681
 
 
 def logical_of(node: dict[str, Any], underlying: str, where: str) -> Logical | None:
@@ -43,7 +45,7 @@ def _check_room(node: dict[str, Any], precision: int, where: str) -> None:
     size = node.get("size")
     if not _whole(size):
         return
-    most = len(str(2 ** (8 * size - 1) - 1)) - 1 if size else 0
+    most = (8 * size - 1) * _LOG_10_OF_2 // 10**40 if size else 0
     if precision > most:
         hint = f"{size} bytes hold {most} digits; make it larger"
         raise InvalidSchemaError(f"a decimal of {precision} digits", where=where, hint=hint)

@@ -1,5 +1,6 @@
 """Reads an Avro schema's text into types, and says what is wrong with it."""
 
+from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from penstock.errors import InvalidSchemaError
 from penstock.schemas.compatibility import jsontext
 from penstock.schemas.compatibility.avro.canonical import canonical
-from penstock.schemas.compatibility.avro.default import fits
+from penstock.schemas.compatibility.avro.default import Defaults
 from penstock.schemas.compatibility.avro.logical import logical_of
 from penstock.schemas.compatibility.avro.name import (
     checked_name,
@@ -48,9 +49,10 @@ def parse(text: str, references: Mapping[str, str]) -> AvroSchema:
 
 
 def _check_defaults(schema: AvroSchema) -> None:
+    defaults = Defaults(schema)
     for record in schema.names.values():
         for field in record.fields if isinstance(record, Record) else ():
-            if field.has_default and not fits(schema, field.type, field.default):
+            if field.has_default and not defaults.fit(field.type, field.default):
                 message = f"default {field.default!r} is not a value of {label(schema.resolve(field.type))}"
                 where = f"{short(record.name)}.{field.name}"
                 raise InvalidSchemaError(message, where=where, hint="give it a default of its own type")
@@ -61,7 +63,7 @@ class _Parser:
 
     def __init__(self) -> None:
         self.names: dict[str, Named] = {}
-        self._being_read: set[str] = set()
+        self._known: set[str] = set()  # those defined, and those being read
 
     def read_references(self, references: Mapping[str, str]) -> None:
         """Read the references in whatever order they need each other."""
@@ -78,7 +80,7 @@ class _Parser:
         try:
             self.type_of(jsontext.load(text), "", "")
         except InvalidSchemaError as error:
-            self.names, self._being_read = known, set()
+            self.names, self._known = known, set(known)
             return InvalidSchemaError(error.message, where=f"reference {name!r}", hint=error.hint)
         return None
 
@@ -97,21 +99,20 @@ class _Parser:
         if name in PRIMITIVES:
             return Primitive(name)
         qualified(name, namespace, where)
-        known = {*self.names, *self._being_read}
-        full = known_name(name, known, namespace)
-        if full in known:
+        full = known_name(name, self._known, namespace)
+        if full in self._known:
             return Reference(full)
         hint = "define it before it is used, or give it as a reference"
         raise InvalidSchemaError(f"unknown type {name!r}", where=where, hint=hint)
 
     def _union(self, nodes: list[Any], namespace: str, where: str) -> Union:
         branches = tuple(self.type_of(node, namespace, where) for node in nodes)
-        keys = [_branch_key(branch) for branch in branches]
-        for key in keys:
+        keys = Counter(_branch_key(branch) for branch in branches)
+        for key, count in keys.items():
             if key == "union":
                 hint = "list all its branches in one union"
                 raise InvalidSchemaError("a union directly inside a union", where=where, hint=hint)
-            if keys.count(key) > 1:
+            if count > 1:
                 hint = "keep one of them, or wrap them in named records"
                 raise InvalidSchemaError(f"a union with {key!r} twice", where=where, hint=hint)
         return Union(branches)
@@ -133,14 +134,13 @@ class _Parser:
 
     def _named(self, node: dict[str, Any], namespace: str, where: str) -> Reference:
         name = full_name(node, namespace, where)
-        if name in self.names or name in self._being_read:
+        if name in self._known:
             hint = "define it once and use its name afterwards"
             raise InvalidSchemaError(f"{name!r} is defined twice", where=where, hint=hint)
         if name in PRIMITIVES:
             raise InvalidSchemaError(f"{name!r} is Avro's own type", where=where, hint="choose another name")
-        self._being_read.add(name)
+        self._known.add(name)
         self.names[name] = self._definition(node, name, where or short(name))
-        self._being_read.discard(name)
         return Reference(name)
 
     def _definition(self, node: dict[str, Any], name: str, where: str) -> Named:
@@ -175,15 +175,15 @@ def _enum(node: dict[str, Any], name: str, aliases: tuple[str, ...], where: str)
     _check_unique([checked_name(symbol, where, "symbol") for symbol in symbols], "symbol", where)
     default = node.get("default")
     if default is not None and default not in symbols:
-        hint = f"use one of {', '.join(symbols)}"
+        hint = f"use one of {', '.join(symbols[:20])}"
         raise InvalidSchemaError(f"default {default!r} is not a symbol", where=where, hint=hint)
     return Enum(name, aliases, symbols, default)
 
 
 def _size(node: dict[str, Any], where: str) -> int:
     size = node.get("size")
-    if not isinstance(size, int) or isinstance(size, bool) or size < 0:
-        hint = "give the number of bytes"
+    if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < 2**31:
+        hint = "give the number of bytes, less than 2147483648"
         raise InvalidSchemaError(f"a fixed of size {size!r}", where=where, hint=hint)
     return size
 
@@ -202,8 +202,8 @@ def _attribute(node: dict[str, Any], key: str, where: str) -> Any:
 
 
 def _check_unique(names: list[str], what: str, where: str) -> None:
-    for name in names:
-        if names.count(name) > 1:
+    for name, count in Counter(names).items():
+        if count > 1:
             hint = "keep one of them"
             raise InvalidSchemaError(f"{what} {name!r} is given twice", where=where, hint=hint)
 

@@ -1,7 +1,9 @@
 """Whether data written with one Avro schema can be read with another, by the specification's rules."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from penstock.schemas.compatibility.avro.promotion import (
     logical_problems,
@@ -102,12 +104,13 @@ class _Resolution:
         if (reader.name, writer.name) in self.seen:
             return
         self.seen.add((reader.name, writer.name))
+        pairing = _Pairing.of(reader, writer)
         for mine in reader.fields:
-            yield from self._field(mine, reader, writer, f"{path}.{mine.name}")
+            yield from self._field(mine, pairing, writer, f"{path}.{mine.name}")
 
-    def _field(self, mine: Field, reader: Record, writer: Record, path: str) -> Iterator[Problem]:
-        theirs = [other for other in writer.fields if other.name in (mine.name, *mine.aliases)]
-        if len(theirs) > 1 or _claimed_twice(mine, theirs, reader):
+    def _field(self, mine: Field, pairing: "_Pairing", writer: Record, path: str) -> Iterator[Problem]:
+        theirs = pairing.written_for(mine)
+        if len(theirs) > 1 or pairing.claimed_twice(theirs):
             yield _ambiguous(theirs, path)
         elif theirs:
             yield from self.problems(mine.type, theirs[0].type, path)
@@ -119,9 +122,25 @@ class _Resolution:
             yield Problem(path, "reader-field-missing-default", message)
 
 
-def _claimed_twice(mine: Field, theirs: list[Field], reader: Record) -> bool:
-    names = {other.name for other in theirs}
-    return any(other.name != mine.name and names & {other.name, *other.aliases} for other in reader.fields)
+@dataclass(frozen=True)
+class _Pairing:
+    """The writer's fields by name, and how many of the reader's fields claim each name."""
+
+    written: dict[str, tuple[int, Field]]
+    claims: Counter[str]
+
+    @classmethod
+    def of(cls, reader: Record, writer: Record) -> "_Pairing":
+        written = {other.name: (place, other) for place, other in enumerate(writer.fields)}
+        return cls(written, Counter(name for mine in reader.fields for name in {mine.name, *mine.aliases}))
+
+    def written_for(self, mine: Field) -> list[Field]:
+        """The writer's fields of this name or alias, in the writer's order."""
+        names = {mine.name, *mine.aliases} & self.written.keys()
+        return [other for _, other in sorted((self.written[name] for name in names), key=itemgetter(0))]
+
+    def claimed_twice(self, theirs: list[Field]) -> bool:
+        return any(self.claims[other.name] > 1 for other in theirs)
 
 
 def _ambiguous(theirs: list[Field], path: str) -> Problem:
@@ -164,7 +183,7 @@ def _one_kind(reader: Named, writer: Named) -> bool:
 
 
 def _enum_problems(reader: Enum, writer: Enum, path: str) -> Iterator[Problem]:
-    unknown = [symbol for symbol in writer.symbols if symbol not in reader.symbols]
+    unknown = [symbol for symbol in writer.symbols if symbol not in reader.known]
     if unknown and reader.default is None:
         message = (
             f"the writer's symbols {', '.join(unknown)} are unknown to the reader's {label(reader)}; "

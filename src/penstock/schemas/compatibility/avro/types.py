@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
@@ -68,6 +69,11 @@ class Enum:
     aliases: tuple[str, ...]
     symbols: tuple[str, ...]
     default: str | None
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """The symbols, to be looked up."""
+        return frozenset(self.symbols)
 
 
 @dataclass(frozen=True)

@@ -1,24 +1,18 @@
 """One thing that a reader's schema demands of documents."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from jsonschema.validators import Draft7Validator, Draft202012Validator
-
 from penstock.schemas.compatibility import jsontext
+from penstock.schemas.compatibility.jsonschema.budget import Budget
 from penstock.schemas.compatibility.jsonschema.dialect import Dialect
 from penstock.schemas.compatibility.jsonschema.keyword import walk
 from penstock.schemas.compatibility.jsonschema.node import Node
+from penstock.schemas.compatibility.jsonschema.validation import valid
 from penstock.schemas.compatibility.jsonschema.writer import Writer
 from penstock.schemas.compatibility.problem import Problem
 
-_VALIDATORS = {
-    Dialect.DRAFT_07: (Draft7Validator,),
-    Dialect.DRAFT_2020_12: (Draft202012Validator,),
-    Dialect.UNDECLARED: (Draft7Validator, Draft202012Validator),
-}
 # What a validator without the document, or without format checks, would wave through.
 _UNTESTABLE = frozenset(
     {
@@ -35,6 +29,11 @@ _UNTESTABLE = frozenset(
 
 class Prover(Protocol):
     """Proves that whatever some schemas allow, another allows as well."""
+
+    @property
+    def exclusions(self) -> Budget:
+        """What may still be spent on proofs that schemas exclude each other."""
+        ...
 
     def inside(self, nodes: list[Node], reader: Node, path: str) -> list[Problem]:
         """What stands against it for a value inside the document."""
@@ -70,17 +69,11 @@ class Claim:
         return not any(_UNTESTABLE & inner.keys() for inner in walk(self.schema))
 
     def _refused(self, values: list[Any]) -> list[Problem]:
-        bad = [value for value in values if not self._allows(value)]
+        bad = [value for value in values if not valid(value, self.schema, self.dialect)]
         if not bad:
             return []
         seen = ", ".join(jsontext.dump(value) for value in bad[:5])
         return [problem(self.path, self.rule, f"the writer allows {seen}, the reader does not", self.hint)]
-
-    def _allows(self, value: Any) -> bool:
-        try:
-            return all(validator(self.schema).is_valid(value) for validator in _VALIDATORS[self.dialect])
-        except re.error:
-            return False
 
 
 def problem(path: str, rule: str, seen: str, hint: str) -> Problem:

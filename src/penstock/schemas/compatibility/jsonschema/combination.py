@@ -47,13 +47,14 @@ def _case(writer: Writer, branches: list[Node], keyword: str, path: str, prover:
         return []
     attempts = [prover.here(writer, branch, path) for branch in branches]
     for position, found in enumerate(attempts):
-        if not found and (keyword == "anyOf" or _only(position, writer, branches)):
+        if not found and (keyword == "anyOf" or _only(position, writer, branches, prover)):
             return []
     return _closest(attempts, keyword, path)
 
 
-def _only(position: int, writer: Writer, branches: list[Node]) -> bool:
-    return all(disjoint(writer, branch) for other, branch in enumerate(branches) if other != position)
+def _only(position: int, writer: Writer, branches: list[Node], prover: Prover) -> bool:
+    others = [branch for other, branch in enumerate(branches) if other != position]
+    return all(disjoint(writer, branch, prover.exclusions) for branch in others)
 
 
 def _closest(attempts: list[list[Problem]], keyword: str, path: str) -> list[Problem]:
@@ -72,8 +73,9 @@ def _wrong_type(found: list[Problem], path: str) -> bool:
 def _negation(reader: Node, path: str) -> Claim:
     excluded = reader.at(reader.get("not"))
 
-    def proof(writer: Writer, _prover: Prover) -> list[Problem]:
-        if any(same(node, reader, ["not"]) for node in writer.nodes) or disjoint(writer, excluded):
+    def proof(writer: Writer, prover: Prover) -> list[Problem]:
+        kept = any(same(node, reader, ["not"]) for node in writer.nodes)
+        if kept or disjoint(writer, excluded, prover.exclusions):
             return []
         seen = "that the writer never writes what the reader's `not` excludes can't be proven"
         return [problem(path, "not-provable", seen, "keep `not` as the writer has it, or drop it")]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from penstock.schemas.compatibility.jsonschema.array import array_claims
+from penstock.schemas.compatibility.jsonschema.budget import Budget
 from penstock.schemas.compatibility.jsonschema.claim import Claim, problem
 from penstock.schemas.compatibility.jsonschema.combination import combination_claims
 from penstock.schemas.compatibility.jsonschema.dialect import Dialect
@@ -20,6 +21,8 @@ from penstock.schemas.compatibility.problem import Problem
 
 _DEEPEST = 60
 _STEPS = 5_000
+_LOOKS = 50_000
+_EXCLUSIONS = 50_000
 
 Pair = tuple[int, frozenset[int]]
 
@@ -56,7 +59,9 @@ class _Proof:
     assumed: frozenset[Pair] = frozenset()
     begun: frozenset[Pair] = frozenset()
     depth: int = 0
-    spent: list[int] = field(default_factory=lambda: [0])
+    steps: Budget = field(default_factory=lambda: Budget(_STEPS))
+    looks: Budget = field(default_factory=lambda: Budget(_LOOKS))
+    exclusions: Budget = field(default_factory=lambda: Budget(_EXCLUSIONS))
     # Pairs are known by identity, so schemas made on the way must live as long as the proof.
     kept: list[Node] = field(default_factory=list)
 
@@ -73,7 +78,7 @@ class _Proof:
         if reader.schema is False:
             hint = "let the reader take it"
             return [problem(path, "nothing-allowed", "the writer allows values here, the reader none", hint)]
-        if pair in self.begun or self._exhausted():
+        if pair in self.begun or self._exhausted(len(writer.nodes)):
             return [
                 problem(path, "not-provable", "the schemas are too entangled to compare", "simplify them")
             ]
@@ -91,23 +96,31 @@ class _Proof:
         for claim in _claims(reader, path):
             yield from self._settle(claim, writer, frozenset())
 
-    def _exhausted(self) -> bool:
-        self.spent[0] += 1
-        return self.depth > _DEEPEST or self.spent[0] > _STEPS
+    def _exhausted(self, looks: int) -> bool:
+        return not self.steps.spend() or not self.looks.spend(looks) or self.depth > _DEEPEST
 
     def _settle(self, claim: Claim, writer: Writer, tried: frozenset[int]) -> list[Problem]:
         found = claim.problems(writer, self)
-        if not found or self._exhausted():
+        if not found or self._exhausted(len(writer.nodes) + 1):
             return found
         for branches in writer.alternatives():
             key = id(branches[0].schema) if branches else 0
+            if self.looks.empty:
+                return found
             if key in tried:
                 continue
-            attempts = [self._settle(claim, writer.and_also(branch), tried | {key}) for branch in branches]
-            if not any(attempts):
+            attempt = self._branched(claim, writer, branches, tried | {key})
+            if not attempt:
                 return []
-            found = next(attempt for attempt in attempts if attempt)
+            found = attempt
         return found
+
+    def _branched(
+        self, claim: Claim, writer: Writer, branches: list[Node], tried: frozenset[int]
+    ) -> list[Problem]:
+        """What stands against the demand in the first of some branches that does not satisfy it."""
+        settled = (self._settle(claim, writer.and_also(branch), tried) for branch in branches)
+        return next((found for found in settled if found), [])
 
 
 def _claims(reader: Node, path: str) -> Iterator[Claim]:

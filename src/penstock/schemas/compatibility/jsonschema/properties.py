@@ -1,18 +1,15 @@
 """What is known of the properties of the writer's objects."""
 
-import re
 from collections.abc import Collection
 
+from penstock.schemas.compatibility.jsonschema.expression import search
 from penstock.schemas.compatibility.jsonschema.node import Node
 from penstock.schemas.compatibility.jsonschema.writer import Writer
 
 
 def matches(pattern: str, name: str) -> bool | None:
-    """Whether a pattern matches a name; None if Python can't read the pattern."""
-    try:
-        return re.search(pattern, name) is not None
-    except re.error:
-        return None
+    """Whether a pattern matches a name; None if that can't be said."""
+    return search(pattern, name)
 
 
 def names(writer: Writer) -> list[str]:

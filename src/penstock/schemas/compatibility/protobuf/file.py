@@ -3,6 +3,7 @@
 import base64
 import binascii
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -13,10 +14,10 @@ from google.protobuf.message import DecodeError
 
 from penstock.errors import InvalidSchemaError
 from penstock.schemas.compatibility.protobuf.canonical import canonical
-from penstock.schemas.compatibility.protobuf.compiler import MAIN, compile_proto
+from penstock.schemas.compatibility.protobuf.compiler import MAIN, check_names, compile_proto
 from penstock.schemas.compatibility.protobuf.wellknown import ASSUMED, well_known
 
-_BASE64 = re.compile(r"[A-Za-z0-9+/\s]+={0,2}\s*\Z")
+_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class ProtobufSchema:
 
 def parse(text: str, references: Mapping[str, str]) -> ProtobufSchema:
     """The schema of a .proto text, or of a base64 file descriptor as Confluent's Python client sends."""
+    check_names(references)
     compiled = {name: descriptor(other, name) for name, other in references.items() if _is_base64(other)}
     sources = {name: other for name, other in references.items() if name not in compiled}
     if _is_base64(text):
@@ -56,12 +58,12 @@ def _compiled_sources(
     if not sources:
         return {}
     text = "".join(f'import "{name}";\n' for name in sources)
-    files = compile_proto(f'syntax = "proto3";\n{text}', sources, compiled)
-    return {file.name: file for file in files if file.name != MAIN}
+    *files, _ = compile_proto(f'syntax = "proto3";\n{text}', sources, compiled)
+    return {file.name: file for file in files}
 
 
 def _is_base64(text: str) -> bool:
-    return bool(_BASE64.match(text))
+    return bool(_BASE64.fullmatch("".join(text.split())))
 
 
 def descriptor(text: str, name: str) -> FileDescriptorProto:
@@ -143,8 +145,8 @@ def _enums(file: FileDescriptorProto) -> Iterator[tuple[str, Enumeration]]:
 
 def _messages(file: FileDescriptorProto) -> Iterator[tuple[str, DescriptorProto]]:
     prefix = f".{file.package}" if file.package else ""
-    pending = [(f"{prefix}.{message.name}", message) for message in file.message_type]
+    pending = deque((f"{prefix}.{message.name}", message) for message in file.message_type)
     while pending:
-        name, message = pending.pop(0)
+        name, message = pending.popleft()
         yield name, message
         pending.extend((f"{name}.{inner.name}", inner) for inner in message.nested_type)

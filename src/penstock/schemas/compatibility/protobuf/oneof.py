@@ -11,9 +11,10 @@ from penstock.schemas.compatibility.problem import Problem
 def oneof_problems(reader: DescriptorProto, writer: DescriptorProto, path: str) -> Iterator[Problem]:
     """The writer's fields that can be set together but not read together."""
     written = {field.number: field for field in writer.field}
-    for one, other in combinations(reader.field, 2):
+    exclusive = [field for field in reader.field if oneof_of(field, reader) is not None]
+    for one, other in combinations(exclusive, 2):
         name = oneof_of(one, reader)
-        if name is None or name != oneof_of(other, reader):
+        if name != oneof_of(other, reader):
             continue
         first, second = written.get(one.number), written.get(other.number)
         if first and second and not _exclusive(first, second, writer):

@@ -43,8 +43,9 @@ def _file_problems(reader: ProtobufSchema, writer: ProtobufSchema) -> Iterator[P
             "keep its name and place, and add messages behind it"
         )
         yield Problem(first, "first-message-changed", message)
+    known = set(_names(reader))
     for name in _names(writer):
-        if name not in _names(reader):
+        if name not in known:
             message = f"the writer's message {name!r} is unknown to the reader; keep it in the reader"
             yield Problem(name, "message-removed", message)
 
@@ -73,18 +74,16 @@ class _Reading:
             return
         self.seen.add((id(mine), id(theirs)))
         yield from oneof_problems(mine, theirs, path)
-        written = {other.number: other for other in theirs.field}
+        by_number = {other.number: other for other in theirs.field}
+        by_name = {other.name: other for other in theirs.field}
         for one in mine.field:
-            yield from self._number(one, written.get(one.number), theirs, f"{path}.{one.name}")
+            inside = f"{path}.{one.name}"
+            yield from _renumbered(one, by_name.get(one.name), inside)
+            yield from self._number(one, by_number.get(one.number), inside)
 
     def _number(
-        self,
-        one: FieldDescriptorProto,
-        other: FieldDescriptorProto | None,
-        theirs: DescriptorProto,
-        path: str,
+        self, one: FieldDescriptorProto, other: FieldDescriptorProto | None, path: str
     ) -> Iterator[Problem]:
-        yield from _renumbered(one, theirs, path)
         if one.label == F.LABEL_REQUIRED and (other is None or other.label != F.LABEL_REQUIRED):
             seen = "does not have it" if other is None else "may leave it out"
             message = f"the reader requires {one.name!r}, the writer {seen}; make it optional in the reader"
@@ -164,14 +163,15 @@ def _form(schema: ProtobufSchema, one: FieldDescriptorProto) -> str:
     return "map" if message and message.options.map_entry else "repeated"
 
 
-def _renumbered(one: FieldDescriptorProto, theirs: DescriptorProto, path: str) -> Iterator[Problem]:
-    for other in theirs.field:
-        if other.name == one.name and other.number != one.number:
-            message = (
-                f"{one.name!r} has number {other.number} in the writer, {one.number} in the reader, which "
-                "would find it empty; keep the number, or choose another name"
-            )
-            yield Problem(path, "field-renumbered", message)
+def _renumbered(
+    one: FieldDescriptorProto, other: FieldDescriptorProto | None, path: str
+) -> Iterator[Problem]:
+    if other is not None and other.number != one.number:
+        message = (
+            f"{one.name!r} has number {other.number} in the writer, {one.number} in the reader, which "
+            "would find it empty; keep the number, or choose another name"
+        )
+        yield Problem(path, "field-renumbered", message)
 
 
 def _type_changed(one: FieldDescriptorProto, other: FieldDescriptorProto, path: str) -> Problem:
