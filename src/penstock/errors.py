@@ -15,7 +15,9 @@ PenstockError
 │   ├── EventTypeError         an event class that can't be described
 │   ├── TopicError             a topic that can't be as declared
 │   ├── InvalidSchemaError     a text that is not a schema
+│   │   └── CostlySchemaError  one that takes too long, or too much memory, to be judged
 │   ├── IncompatibleSchemaError  a schema that may not follow the earlier ones
+│   ├── RulesError             a subject's rules, such as encryption, that can't be followed
 │   ├── UnknownSubjectError    a subject, version or setting that the registry does not have
 │   ├── GroupError             a group that can't be changed as asked
 │   ├── FlowError              a flow that can't be as described, or not in its mode
@@ -119,6 +121,10 @@ class InvalidSchemaError(ConfigurationError):
         self.where = where
 
 
+class CostlySchemaError(InvalidSchemaError):
+    id = "configuration.invalid-schema.costly"
+
+
 class IncompatibleSchemaError(ConfigurationError):
     """A registration that was refused; `problems` name the fields and the rules they break."""
 
@@ -127,6 +133,10 @@ class IncompatibleSchemaError(ConfigurationError):
     def __init__(self, message: str, *, problems: tuple[object, ...] = (), hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.problems = problems
+
+
+class RulesError(ConfigurationError):
+    id = "configuration.rules"
 
 
 class UnknownSubjectError(ConfigurationError):

@@ -16,7 +16,8 @@ _SECRET_WORDS = ("password", "secret", "private", "pem", "jaas", "token")
 _NO_SECRETS = ("location", "file", "path", "mechanism", "enabled")  # what names like the above may end with
 _KAFKA_VARIABLE = "PENSTOCK_KAFKA_"
 _SPARK_SECRETS = "PENSTOCK_SPARK_SECRETS"
-_KNOWN = ("kafka", "postgres", "spark", "data", "checkpoints", "modules")
+_REGISTRY_VARIABLE = "PENSTOCK_REGISTRY_"
+_KNOWN = ("kafka", "postgres", "spark", "registry", "data", "checkpoints", "modules")
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,8 @@ class Settings:
 
     `kafka` holds Kafka's own setting names and reaches every client unchanged; `spark` holds Spark's, such as
     spark.master. `checkpoints` is where flows keep theirs, a folder or an address of Hadoop's file systems.
-    `modules` are the Python modules in which the command line looks for topics and pipelines.
+    `modules` are the Python modules in which the command line looks for topics and pipelines; `registry`
+    holds the token and the limits of the schema registry's server.
     """
 
     kafka: Mapping[str, str | Secret] = field(default_factory=dict)
@@ -53,9 +55,10 @@ class Settings:
     data: Path = Path(".penstock")
     checkpoints: str | None = None
     modules: tuple[str, ...] = ()
+    registry: Mapping[str, str | Secret] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("kafka", "spark"):
+        for name in ("kafka", "spark", "registry"):
             guarded = {key: guard(key, value) for key, value in getattr(self, name).items()}
             object.__setattr__(self, name, MappingProxyType(guarded))
         if isinstance(self.postgres, str):
@@ -77,6 +80,7 @@ class Settings:
             data=data,
             checkpoints=written.get("checkpoints"),
             modules=tuple(written.get("modules", ())),
+            registry=written.get("registry", {}) | _registry_variables(environ),
         )
 
     @property
@@ -104,6 +108,7 @@ class Settings:
         found = {
             _KAFKA_VARIABLE + name.upper().replace(".", "_"): value for name, value in self.client().items()
         }
+        found |= {_REGISTRY_VARIABLE + name.upper(): reveal(value) for name, value in self.registry.items()}
         found["PENSTOCK_DATA"] = str(self.data.absolute())
         if self.postgres is not None:
             found["PENSTOCK_POSTGRES"] = reveal(self.postgres)
@@ -150,6 +155,10 @@ def _from_file(path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
     written["spark"] = {
         f"spark.{name}": _resolve(f"spark.{name}", value, environ)
         for name, value in _flat(written.get("spark", {}))
+    }
+    written["registry"] = {
+        name: _resolve(f"registry.{name}", value, environ)
+        for name, value in _flat(written.get("registry", {}))
     }
     if "postgres" in written:
         written["postgres"] = _resolve("postgres", written["postgres"], environ)
@@ -218,6 +227,15 @@ def _kafka_variables(environ: Mapping[str, str]) -> dict[str, str]:
         name.removeprefix(_KAFKA_VARIABLE).lower().replace("_", "."): value
         for name, value in environ.items()
         if name.startswith(_KAFKA_VARIABLE)
+    }
+
+
+def _registry_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """PENSTOCK_REGISTRY_TOKEN is the registry's token."""
+    return {
+        name.removeprefix(_REGISTRY_VARIABLE).lower(): value
+        for name, value in environ.items()
+        if name.startswith(_REGISTRY_VARIABLE)
     }
 
 

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from penstock.cli.output import console
-from penstock.registry import Registry, serve
-from penstock.settings import Settings
+from penstock.registry import Limits, Registry, check_address, serve
+from penstock.settings import Settings, reveal
 
 
 def register(app: typer.Typer) -> None:
@@ -17,13 +17,17 @@ def register(app: typer.Typer) -> None:
 def registry(
     port: Annotated[int, typer.Option(help="Where to listen.")] = 8081,
     host: Annotated[
-        str, typer.Option(help="Loopback, unless you put it behind a gateway of yours.")
+        str, typer.Option(help="Any but loopback needs a token (PENSTOCK_REGISTRY_TOKEN).")
     ] = "127.0.0.1",
 ) -> None:
     """Serve the schema registry, by Confluent's paths, until Ctrl-C; any number of them agree.
 
     Example: penstock registry --port 8081
     """
-    with Registry(Settings.load()) as found:
+    settings = Settings.load()
+    limits, given = Limits.of(settings), settings.registry.get("token")
+    token = None if given is None else reveal(given)
+    check_address(host, token)
+    with Registry(settings) as found:
         console.print(f"schema registry on http://{host}:{port}; Ctrl-C ends it")
-        serve(found, host=host, port=port)
+        serve(found, host=host, port=port, token=token, limits=limits)

@@ -22,7 +22,11 @@ class Reference:
 
 @dataclass(frozen=True)
 class SchemaRecord:
-    """A schema under a subject; the writer's nonce tells two writers of one version apart."""
+    """A schema under a subject; the writer's nonce tells two writers of one version apart.
+
+    `metadata` and `rules` are the JSON texts of what clients know as `metadata` and `ruleSet`: kept as they
+    were given, and part of what a schema's id stands for.
+    """
 
     subject: str
     version: int
@@ -32,11 +36,13 @@ class SchemaRecord:
     canonical: str
     references: tuple[Reference, ...] = ()
     nonce: str = ""
+    metadata: str | None = None
+    rules: str | None = None
 
     @property
     def content(self) -> tuple[Any, ...]:
         """What makes two schemas the same."""
-        return (self.kind, self.canonical, self.references)
+        return (self.kind, self.canonical, self.references, self.metadata, self.rules)
 
     def key(self) -> dict[str, Any]:
         return {"type": "schema", "subject": self.subject, "version": self.version, "nonce": self.nonce}
@@ -66,11 +72,16 @@ class DeleteRecord:
 
 
 Record = SchemaRecord | ModeRecord | DeleteRecord
+_OPTIONAL = ("metadata", "rules")
 
 
 def to_message(record: Record) -> tuple[bytes, bytes]:
     """Return the key and the value under which a record is written."""
-    return _dump(record.key()), _dump(asdict(record))
+    values = asdict(record)
+    for name in _OPTIONAL if isinstance(record, SchemaRecord) else ():
+        if values[name] is None:
+            del values[name]  # as instances wrote it that did not know of these
+    return _dump(record.key()), _dump(values)
 
 
 def from_message(key: bytes | None, value: bytes | None) -> Record | None:

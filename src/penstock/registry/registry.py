@@ -11,17 +11,21 @@ from typing import Self, TypeVar
 from penstock.durations import duration
 from penstock.errors import (
     IncompatibleSchemaError,
-    InvalidSchemaError,
     LogError,
+    RulesError,
     UnknownSchemaError,
     UnknownSubjectError,
 )
 from penstock.events import new_id
+from penstock.registry.judge import Judge, LocalJudge, Source
+from penstock.registry.limits import Limits
 from penstock.registry.records import DeleteRecord, ModeRecord, Record, Reference, SchemaRecord
+from penstock.registry.rules import kept, run_at_write, satisfies
 from penstock.registry.state import State
 from penstock.registry.topic import SchemaTopic
+from penstock.registry.workers import Workers
 from penstock.schemas import WrittenSchema
-from penstock.schemas.compatibility import Mode, ParsedSchema, Problem, SchemaKind, check, parse
+from penstock.schemas.compatibility import Mode, Problem, SchemaKind
 from penstock.settings import Settings
 
 T = TypeVar("T")
@@ -47,6 +51,7 @@ class Registry:
         self._lock = threading.Lock()  # held for a question or a record, never while the topic is waited for
         self._registering = threading.Lock()
         self._missing: set[int] = set()
+        self._judge: Judge = LocalJudge()
         self._topic = SchemaTopic(settings, self._apply)
 
     def __enter__(self) -> Self:
@@ -58,6 +63,7 @@ class Registry:
         self.close()
 
     def close(self) -> None:
+        self._judge.close()
         self._topic.close()
 
     def _apply(self, record: Record) -> None:
@@ -68,48 +74,85 @@ class Registry:
         with self._lock:
             return question(self._state)
 
+    def isolate(self, limits: Limits) -> None:
+        """Judge schemas in processes with limits from now on, as a server does for strangers."""
+        before, self._judge = self._judge, Workers(limits)
+        before.close()
+
     # Registering
 
     def register(
-        self, subject: str, kind: SchemaKind, text: str, references: Sequence[Reference] = ()
+        self,
+        subject: str,
+        kind: SchemaKind,
+        text: str,
+        references: Sequence[Reference] = (),
+        *,
+        metadata: str | None = None,
+        rules: str | None = None,
     ) -> SchemaRecord:
-        """Register a schema under a subject, or return it if it is there; refuse what is not compatible."""
-        parsed = self.parse(kind, text, references)
-        draft = SchemaRecord(subject, 0, 0, kind, text, parsed.canonical, tuple(references), new_id())
+        """Register a schema under a subject, or return it if it is there; refuse what is not compatible.
+
+        `metadata` and `rules` are JSON texts that are kept with it. Where they are not given, those of the
+        subject's newest version go on: a client that knows nothing of rules does not end them.
+        """
         self._topic.catch_up()
-        with self._registering:
-            for _ in range(_TRIES):
-                found = self._find(draft) or self._write(draft, parsed)
-                if found is not None:
-                    return found
+        source = self._source(kind, text, references)
+        canonical = self._judge.canonical(source)
+        given = SchemaRecord(
+            subject, 0, 0, kind, text, canonical, tuple(references), new_id(), metadata, rules
+        )
+        for _ in range(_TRIES):
+            found = self._find(given) or self._write(self._completed(given), source)
+            if found is not None:
+                return found
         raise LogError(f"subject {subject!r} is being changed by too many writers at once", hint="try again")
 
-    def _write(self, draft: SchemaRecord, parsed: ParsedSchema) -> SchemaRecord | None:
-        """Write a schema under the next numbers; None if another instance had them first."""
-        self._refuse_if_incompatible(draft.subject, parsed)
-        version, id = self._ask(lambda state: (state.next_version(draft.subject), state.id_of(draft)))
-        self._topic.append(replace(draft, version=version, id=id))
+    def _completed(self, given: SchemaRecord) -> SchemaRecord:
+        """The schema with the newest version's metadata and rules where it brings none."""
+        newest = next(reversed(self._ask(lambda state: state.versions(given.subject))), None)
+        before = (newest.metadata, newest.rules) if newest else (None, None)
+        return replace(given, metadata=kept(given.metadata, before[0]), rules=kept(given.rules, before[1]))
+
+    def _write(self, draft: SchemaRecord, source: Source) -> SchemaRecord | None:
+        """Write a schema under the next numbers; None if somebody else had them first."""
+        version = self._refuse_if_incompatible(draft.subject, source)
+        with self._registering:  # after the comparison, which may take long
+            next_version, id = self._ask(
+                lambda state: (state.next_version(draft.subject), state.id_of(draft))
+            )
+            if next_version != version:
+                return None
+            self._topic.append(replace(draft, version=version, id=id))
         written = self._ask(lambda state: state.every_version(draft.subject))
         return next((record for record in written if record.nonce == draft.nonce), None)
 
-    def _find(self, draft: SchemaRecord, *, deleted: bool = False) -> SchemaRecord | None:
-        records = self._ask(lambda state: state.versions(draft.subject, deleted=deleted))
-        return next((record for record in reversed(records) if record.content == draft.content), None)
+    def _find(self, given: SchemaRecord, *, deleted: bool = False) -> SchemaRecord | None:
+        """The newest version of a schema, with any metadata and rules where none are given."""
+        records = self._ask(lambda state: state.versions(given.subject, deleted=deleted))
+        return next((record for record in reversed(records) if satisfies(record, given)), None)
 
-    def _refuse_if_incompatible(self, subject: str, parsed: ParsedSchema) -> None:
-        mode, earlier = self._ask(lambda state: (state.mode(subject), state.versions(subject)))
-        problems = self._problems(parsed, earlier, mode)
+    def _refuse_if_incompatible(self, subject: str, source: Source) -> int:
+        """Compare a schema with those before it; return the version that it would have behind them."""
+        mode, earlier, version = self._ask(
+            lambda state: (state.mode(subject), state.versions(subject), state.next_version(subject))
+        )
+        problems = self._problems(source, earlier, mode)
         if problems:
             told = "; ".join(str(problem) for problem in problems)
             raise IncompatibleSchemaError(
                 f"the schema may not follow the earlier ones of {subject!r} ({mode}): {told}",
                 problems=tuple(problems),
             )
+        return version
 
-    def _problems(self, parsed: ParsedSchema, earlier: list[SchemaRecord], mode: Mode) -> list[Problem]:
+    def _problems(self, source: Source, earlier: list[SchemaRecord], mode: Mode) -> list[Problem]:
         if mode is Mode.NONE:
             return []
-        return check(parsed, [self.parse(each.kind, each.text, each.references) for each in earlier], mode)
+        first = 0 if mode.transitive else max(len(earlier) - 1, 0)
+        counting = [self._source(each.kind, each.text, each.references) for each in earlier[first:]]
+        found = self._judge.problems(source, counting, mode)
+        return [replace(each, against=first + (each.against or 0)) for each in found]
 
     def check(
         self,
@@ -120,27 +163,18 @@ class Registry:
         version: int | None = None,
     ) -> list[Problem]:
         """Say why a schema may not be registered; against one version if it is named, else by the mode."""
-        parsed = self.parse(kind, text, references)
         self._topic.catch_up()
+        source = self._source(kind, text, references)
+        self._judge.canonical(source)  # also if there is nothing to compare it with
         mode, earlier = self._ask(lambda state: (state.mode(subject), state.versions(subject)))
         if version is not None:
             earlier = [self.version(subject, version)]
-        return self._problems(parsed, earlier, mode)
+        return self._problems(source, earlier, mode)
 
-    def parse(self, kind: SchemaKind, text: str, references: Sequence[Reference] = ()) -> ParsedSchema:
-        """Return the parsed schema with what it refers to, or say what is wrong with it."""
-        return parse(kind, text, self._texts(references))
-
-    def _texts(self, references: Sequence[Reference]) -> dict[str, str]:
-        """The texts of referred schemas by name, with those they refer to in turn."""
-        found: dict[str, str] = {}
-        for reference in references:
-            try:
-                record = self.version(reference.subject, reference.version, deleted=True)
-            except UnknownSubjectError as error:
-                raise InvalidSchemaError(f"it refers to {reference.name!r}: {error.message}") from error
-            found |= self._texts(record.references) | {reference.name: record.text}
-        return found
+    def _source(self, kind: SchemaKind, text: str, references: Sequence[Reference]) -> Source:
+        """The schema with the texts of all it refers to."""
+        found = self._ask(lambda state: state.texts(references)) if references else {}
+        return Source(kind, text, tuple(found.items()))
 
     # Finding
 
@@ -174,13 +208,18 @@ class Registry:
         text: str,
         references: Sequence[Reference] = (),
         *,
+        metadata: str | None = None,
+        rules: str | None = None,
         deleted: bool = False,
     ) -> SchemaRecord:
-        """Return the version under which a schema is registered."""
+        """Return the newest version under which a schema is registered, with this metadata and these rules.
+
+        Where they are not given, any will do.
+        """
         self.versions(subject, deleted=deleted)
-        parsed = self.parse(kind, text, references)
-        draft = SchemaRecord(subject, 0, 0, kind, text, parsed.canonical, tuple(references))
-        found = self._find(draft, deleted=deleted)
+        canonical = self._judge.canonical(self._source(kind, text, references))
+        given = SchemaRecord(subject, 0, 0, kind, text, canonical, tuple(references), "", metadata, rules)
+        found = self._find(given, deleted=deleted)
         if found is None:
             raise UnknownSubjectError(
                 f"this schema is not registered under {subject!r}", code=SCHEMA_NOT_FOUND
@@ -206,7 +245,14 @@ class Registry:
 
     def id_for(self, subject: str, kind: SchemaKind, text: str) -> int:
         """Return the id of a schema under a subject, registering it if it is new."""
-        return self.register(subject, kind, text).id
+        record = self.register(subject, kind, text)
+        unmet = run_at_write(record.rules)
+        if unmet:
+            raise RulesError(
+                f"subject {subject!r} has the rules {', '.join(unmet)}, which Penstock does not run",
+                hint="write with Confluent's serializers, or register the schema with an empty ruleSet",
+            )
+        return record.id
 
     def written(self, subject: str, id: int) -> WrittenSchema:
         """Return the schema that a message was written with, waiting for it if it is not there yet."""

@@ -2,33 +2,44 @@
 
 import json
 from collections.abc import Awaitable, Callable
+from math import isinf
 from typing import Any
 
+import anyio
 import uvicorn
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from penstock.errors import (
     IncompatibleSchemaError,
     InvalidSchemaError,
     PenstockError,
+    ServiceError,
     TryAgainError,
     UnknownSchemaError,
     UnknownSubjectError,
 )
+from penstock.registry.access import Access, check_address
 from penstock.registry.asked import INVALID_SCHEMA, Asked, Refusal
+from penstock.registry.limits import Limits
 from penstock.registry.records import SchemaRecord
 from penstock.registry.registry import Registry
 from penstock.schemas.compatibility import SchemaKind
+from penstock.schemas.compatibility.jsontext import has_lone_surrogate
 
 CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
 _LARGEST_BODY = 4 * 2**20
+_LONGEST_MESSAGE = 20_000
+_JUDGED_AT_ONCE, _MOST_WAITING = 16, 200
+TIMED_OUT = 50002
+_WITH_BODY = ("POST", "PUT")
 Answer = Callable[[Asked], Any]
-_BY_ID = ("schema", "schemaType", "references")
+_BY_ID = ("schema", "schemaType", "references", "metadata", "ruleSet")
 _PLACE = ("subject", "version")
 
 
@@ -40,6 +51,8 @@ def _shown(record: SchemaRecord, *names: str) -> dict[str, Any]:
         "schema": record.text,
         "schemaType": None if record.kind is SchemaKind.AVRO else record.kind.value,
         "references": [vars(each) for each in record.references] or None,
+        "metadata": json.loads(record.metadata) if record.metadata else None,
+        "ruleSet": json.loads(record.rules) if record.rules else None,
     }
     return {
         name: value for name, value in whole.items() if value is not None and (not names or name in names)
@@ -47,12 +60,17 @@ def _shown(record: SchemaRecord, *names: str) -> dict[str, Any]:
 
 
 def _register(asked: Asked) -> Any:
-    return _shown(asked.registry.register(asked.path("subject"), *asked.schema()))
+    subject, metadata, rules = asked.path("subject"), asked.metadata(), asked.rules()
+    return _shown(asked.registry.register(subject, *asked.schema(), metadata=metadata, rules=rules))
 
 
 def _lookup(asked: Asked) -> Any:
-    found = asked.registry.lookup(asked.path("subject"), *asked.schema(), deleted=asked.flag("deleted"))
-    return _shown(found)
+    subject, deleted = asked.path("subject"), asked.flag("deleted")
+    return _shown(
+        asked.registry.lookup(
+            subject, *asked.schema(), metadata=asked.metadata(), rules=asked.rules(), deleted=deleted
+        )
+    )
 
 
 def _check(asked: Asked, version: int | None) -> Any:
@@ -89,7 +107,7 @@ def _delete_version(asked: Asked) -> Any:
 
 
 def _uses(asked: Asked) -> list[SchemaRecord]:
-    return asked.registry.uses_of(int(asked.path("id")))
+    return asked.registry.uses_of(asked.id())
 
 
 def _set_mode(asked: Asked, subject: str | None) -> Any:
@@ -115,16 +133,16 @@ _ROUTES: list[tuple[str, str, Answer]] = [
     ("GET", "/schemas/types", lambda _: [kind.value for kind in SchemaKind]),
     (
         "GET",
-        "/schemas/ids/{id:int}",
-        lambda asked: _shown(asked.registry.schema(int(asked.path("id"))), *_BY_ID),
+        "/schemas/ids/{id}",
+        lambda asked: _shown(asked.registry.schema(asked.id()), *_BY_ID),
     ),
     (
         "GET",
-        "/schemas/ids/{id:int}/schema",
-        lambda asked: _Raw(asked.registry.schema(int(asked.path("id"))).text),
+        "/schemas/ids/{id}/schema",
+        lambda asked: _Raw(asked.registry.schema(asked.id()).text),
     ),
-    ("GET", "/schemas/ids/{id:int}/subjects", lambda asked: sorted({each.subject for each in _uses(asked)})),
-    ("GET", "/schemas/ids/{id:int}/versions", lambda asked: [_shown(each, *_PLACE) for each in _uses(asked)]),
+    ("GET", "/schemas/ids/{id}/subjects", lambda asked: sorted({each.subject for each in _uses(asked)})),
+    ("GET", "/schemas/ids/{id}/versions", lambda asked: [_shown(each, *_PLACE) for each in _uses(asked)]),
     ("GET", "/subjects", lambda asked: asked.registry.subjects(deleted=asked.flag("deleted"))),
     ("POST", "/subjects/{subject}", _lookup),
     (
@@ -161,23 +179,53 @@ class _Raw(str):
     """A schema's text that is sent as it is."""
 
 
-def application(registry: Registry) -> Starlette:
-    """Return the registry's HTTP application."""
+def application(registry: Registry, *, token: str | None = None, limits: Limits | None = None) -> Starlette:
+    """Return the registry's HTTP application; from now on, the registry judges schemas within the limits.
+
+    Without a token it must not be served but on loopback.
+    """
+    registry.isolate(limits or Limits())
     routes = [Route(path, _endpoint(registry, answer), methods=[method]) for method, path, answer in _ROUTES]
     return Starlette(
-        routes=routes, exception_handlers=dict.fromkeys((Refusal, HTTPException, PenstockError), _failed)
+        routes=routes,
+        middleware=[Middleware(Access, token=token), Middleware(_EncodedPath)],
+        exception_handlers=dict.fromkeys((Refusal, HTTPException, PenstockError), _failed),
     )
 
 
-def serve(registry: Registry, *, host: str = "127.0.0.1", port: int = 8081) -> None:
-    """Serve the registry until the process is told to stop."""
-    uvicorn.run(application(registry), host=host, port=port, log_level="warning")
+def serve(
+    registry: Registry,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8081,
+    token: str | None = None,
+    limits: Limits | None = None,
+) -> None:
+    """Serve the registry until the process is told to stop; strangers only with a token."""
+    check_address(host, token)
+    app = application(registry, token=token, limits=limits)
+    uvicorn.run(app, host=host, port=port, log_level="warning")
+
+
+class _EncodedPath:
+    """Lets routes see the path as it was sent, so that a slash in a subject (%2F) parts nothing."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope.get("raw_path"):
+            scope = {**scope, "path": scope["raw_path"].partition(b"?")[0].decode("latin-1")}
+        await self._app(scope, receive, send)
 
 
 def _endpoint(registry: Registry, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
-        asked = Asked(request, registry, await _body(request))
-        found = await run_in_threadpool(answer, asked)
+        data = await _body(request)
+        return await anyio.to_thread.run_sync(respond, request, data, limiter=_limiter(request))
+
+    def respond(request: Request, data: bytes) -> Response:
+        found = answer(Asked(request, registry, _object(data) if request.method in _WITH_BODY else {}))
         if isinstance(found, _Raw):
             return Response(str(found), media_type=CONTENT_TYPE)
         return JSONResponse(found, media_type=CONTENT_TYPE)
@@ -185,20 +233,46 @@ def _endpoint(registry: Registry, answer: Answer) -> Callable[[Request], Awaitab
     return endpoint
 
 
-async def _body(request: Request) -> dict[str, Any]:
-    if request.method not in ("POST", "PUT"):
-        return {}
-    data = b""
+def _limiter(request: Request) -> anyio.CapacityLimiter | None:
+    """Schemas wait for workers in threads of their own, so that whoever only reads finds one."""
+    if request.method != "POST":
+        return None
+    state = request.app.state
+    if not hasattr(state, "judging"):
+        state.judging = anyio.CapacityLimiter(_JUDGED_AT_ONCE)
+    limiter: anyio.CapacityLimiter = state.judging
+    if limiter.statistics().tasks_waiting > _MOST_WAITING:
+        raise Refusal(503, TIMED_OUT, "too many schemas wait to be judged; try again")
+    return limiter
+
+
+async def _body(request: Request) -> bytes:
+    data = bytearray()
     async for chunk in request.stream():
         data += chunk
         if len(data) > _LARGEST_BODY:
             raise Refusal(413, 413, f"the body is larger than {_LARGEST_BODY} bytes")
+    return bytes(data)
+
+
+def _object(data: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(data)
+        found = json.loads(data, parse_constant=_finite, parse_float=_finite)
+    except RecursionError:
+        raise Refusal(400, 400, "the body is nested too deeply") from None
     except ValueError as error:
         raise Refusal(400, 400, f"the body is not JSON: {error}") from error
     if not isinstance(found, dict):
         raise Refusal(422, 422, "the body is not a JSON object")
+    if has_lone_surrogate(data.decode(json.detect_encoding(data), "surrogatepass"), found):
+        raise Refusal(400, 400, "the body holds half of a surrogate pair, which is no character")
+    return found
+
+
+def _finite(text: str) -> float:
+    found = float(text)
+    if found != found or isinf(found):
+        raise ValueError(f"{text[:20]} is not a finite number")
     return found
 
 
@@ -216,10 +290,13 @@ async def _failed(_: Request, error: Exception) -> Response:
             return _error(409, 409, str(error))
         case InvalidSchemaError():
             return _error(422, INVALID_SCHEMA, str(error))
+        case ServiceError():
+            return _error(503, TIMED_OUT, str(error))
         case TryAgainError():
             return _error(500, 50003, str(error))
     return _error(500, 50001, str(error))
 
 
 def _error(status: int, code: int, message: str) -> Response:
-    return JSONResponse({"error_code": code, "message": message}, status, media_type=CONTENT_TYPE)
+    safe = message[:_LONGEST_MESSAGE].encode(errors="backslashreplace").decode()
+    return JSONResponse({"error_code": code, "message": safe}, status, media_type=CONTENT_TYPE)

@@ -1,9 +1,13 @@
 """What the registry knows: the records of its topic, applied in order. Every instance comes to the same."""
 
-from penstock.registry.records import DeleteRecord, ModeRecord, Record, SchemaRecord
+from collections.abc import Sequence
+
+from penstock.errors import InvalidSchemaError
+from penstock.registry.records import DeleteRecord, ModeRecord, Record, Reference, SchemaRecord
 from penstock.schemas.compatibility import Mode
 
 DEFAULT_MODE = Mode.BACKWARD
+_MOST_REFERENCES, _DEEPEST_REFERENCES, _LONGEST_REFERENCES = 1_000, 100, 16 * 2**20
 
 
 class State:
@@ -74,3 +78,46 @@ class State:
     def mode(self, subject: str | None) -> Mode:
         """The mode that counts for a subject."""
         return self._modes.get(subject) or self._modes.get(None) or DEFAULT_MODE
+
+    def texts(self, references: Sequence[Reference]) -> dict[str, str]:
+        """The texts of referred schemas by name, with those they refer to in turn."""
+        return _References(self).texts(references, 0)
+
+
+class _References:
+    """Follows references, each schema once, within bounds."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._found: dict[tuple[str, int], dict[str, str]] = {}
+        self._length = 0
+
+    def texts(self, references: Sequence[Reference], depth: int) -> dict[str, str]:
+        if depth > _DEEPEST_REFERENCES:
+            raise _too_many(f"its references are nested deeper than {_DEEPEST_REFERENCES}")
+        found: dict[str, str] = {}
+        for reference in references:
+            record = self._record(reference)
+            found |= self._behind(record, depth) | {reference.name: record.text}
+        return found
+
+    def _behind(self, record: SchemaRecord, depth: int) -> dict[str, str]:
+        key = (record.subject, record.version)
+        if key not in self._found:
+            self._found[key] = self.texts(record.references, depth + 1)
+            self._length += len(record.text)
+        if len(self._found) > _MOST_REFERENCES or self._length > _LONGEST_REFERENCES:
+            raise _too_many(f"it refers to {len(self._found)} schemas of {self._length} characters")
+        return self._found[key]
+
+    def _record(self, reference: Reference) -> SchemaRecord:
+        for record in self._state.versions(reference.subject, deleted=True):
+            if record.version == reference.version:
+                return record
+        missing = f"version {reference.version} of {reference.subject!r} not found"
+        raise InvalidSchemaError(f"it refers to {reference.name!r}: {missing}", hint="register it first")
+
+
+def _too_many(what: str) -> InvalidSchemaError:
+    most = f"{_MOST_REFERENCES} schemas of {_LONGEST_REFERENCES} characters"
+    return InvalidSchemaError(what, hint=f"refer to {most} in all, at most {_DEEPEST_REFERENCES} levels deep")

@@ -2,19 +2,21 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import confluent_kafka
-from confluent_kafka import KafkaError, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from penstock.errors import LogError
+from penstock.errors import InvalidSchemaError, LogError
 from penstock.log.broker import Broker
 from penstock.log.client import TIMEOUT, Ear, asking, configuration, passes
 from penstock.registry.records import Record, from_message, to_message
 from penstock.settings import Settings
 
 NAME = "_penstock_schemas"
+_TOO_LARGE = (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.RECORD_LIST_TOO_LARGE)
 _CONFIG = {"cleanup.policy": "compact"}
 
 
@@ -45,9 +47,11 @@ class SchemaTopic:
         """Write a record and wait until it was applied here: whether it counted is for the state to say."""
         key, value = to_message(record)
         answers: list[tuple[Any, Any]] = []
-        with asking("write to the schema topic", self._ear):
+        with asking("write to the schema topic", self._ear), _refusing_large(len(value)):
             self._producer.produce(NAME, value, key, on_delivery=lambda *answer: answers.append(answer))
             self._producer.flush(TIMEOUT)
+        if answers and answers[0][0] is not None and answers[0][0].code() in _TOO_LARGE:
+            raise _too_large(len(value))
         if not answers or answers[0][0] is not None:
             said = answers[0][0].str() if answers else self._ear.last or "no answer"
             raise LogError(f"can't write to the schema topic: {said}")
@@ -99,6 +103,23 @@ class SchemaTopic:
         with self._moved:
             self._position = max(self._position, position)
             self._moved.notify_all()
+
+
+@contextmanager
+def _refusing_large(size: int) -> Iterator[None]:
+    try:
+        yield
+    except KafkaException as error:
+        if error.args[0].code() in _TOO_LARGE:
+            raise _too_large(size) from None
+        raise
+
+
+def _too_large(size: int) -> InvalidSchemaError:
+    return InvalidSchemaError(
+        f"the schema takes {size} bytes in the registry's topic, which is more than a message may have",
+        hint=f"split it into referred schemas, or raise max.message.bytes of {NAME} and message.max.bytes",
+    )
 
 
 _READING = {
