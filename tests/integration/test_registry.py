@@ -1,5 +1,6 @@
 """The registry: Confluent's own client against it, crashes, and instances that agree."""
 
+import http.client
 import json
 import os
 import signal
@@ -11,17 +12,32 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from urllib.parse import urlsplit
 
 import pytest
-from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegistryClient
+from confluent_kafka.schema_registry import (
+    Metadata,
+    MetadataProperties,
+    Rule,
+    RuleKind,
+    RuleMode,
+    RuleParams,
+    RuleSet,
+    Schema,
+    SchemaReference,
+    SchemaRegistryClient,
+)
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 from confluent_kafka.schema_registry.json_schema import JSONDeserializer, JSONSerializer
 from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, ProtobufSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 from google.protobuf import timestamp_pb2
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message_factory import GetMessageClass
 
-from penstock.errors import IncompatibleSchemaError, UnknownSchemaError
+from penstock.errors import IncompatibleSchemaError, RulesError, UnknownSchemaError
 from penstock.events import Event
 from penstock.log import Broker, Consumer, Producer, Topic, apply
 from penstock.registry import Registry
@@ -43,14 +59,20 @@ def free_port():
         return taken.getsockname()[1]
 
 
+URLS = {}
+COMMAND = [sys.executable, "-c", "from penstock.cli.main import run; run()", "registry"]
+
+
+def environment(settings, **variables):
+    return os.environ | {"PENSTOCK_KAFKA_BOOTSTRAP_SERVERS": settings.kafka["bootstrap.servers"]} | variables
+
+
 @contextmanager
-def served(settings, tmp_path):
+def served(settings, tmp_path, **variables):
     """A registry in a process of its own."""
     port = free_port()
     process = subprocess.Popen(
-        [sys.executable, "-c", "from penstock.cli.main import run; run()", "registry", "--port", str(port)],
-        env=os.environ | {"PENSTOCK_KAFKA_BOOTSTRAP_SERVERS": settings.kafka["bootstrap.servers"]},
-        cwd=tmp_path,
+        [*COMMAND, "--port", str(port)], env=environment(settings, **variables), cwd=tmp_path
     )
     try:
         for _ in range(200):
@@ -58,7 +80,9 @@ def served(settings, tmp_path):
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     break
             time.sleep(0.1)
-        yield process, SchemaRegistryClient({"url": f"http://127.0.0.1:{port}", "max.retries": 0})
+        client = SchemaRegistryClient({"url": f"http://127.0.0.1:{port}", "max.retries": 0})
+        URLS[client] = f"http://127.0.0.1:{port}"
+        yield process, client
     finally:
         process.kill()
         process.wait()
@@ -298,3 +322,216 @@ def test_an_id_that_comes_late_is_waited_for(settings, unique):
         late.join()
     with Registry(settings, patience="100 ms") as impatient, pytest.raises(UnknownSchemaError):
         impatient.written(unique, 10**6)
+
+
+def ask(client, method, path, body=None, **headers):
+    """The status and the error code of a request that no client would send."""
+    connection = http.client.HTTPConnection(urlsplit(URLS[client]).netloc, timeout=60)
+    data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+    connection.request(method, path, data, headers)
+    answer = connection.getresponse()
+    found = json.loads(answer.read())
+    connection.close()
+    return answer.status, found.get("error_code") if isinstance(found, dict) else found
+
+
+def test_subjects_with_a_slash(client, unique):
+    """Confluent's serializer registers an imported file under its path."""
+    subject = f"{unique}/money.proto 100%"
+    id = client.register_schema(subject, Schema(order(), "AVRO"))
+    assert client.get_latest_version(subject).schema_id == id
+    assert client.lookup_schema(subject, Schema(order(), "AVRO")).subject == subject
+    assert client.test_compatibility(subject, Schema(order(PRICE), "AVRO"))
+    client.set_compatibility(subject, "FULL")
+    assert client.get_compatibility(subject) == "FULL"
+    assert subject in client.get_subjects()
+    assert client.delete_subject(subject) == [1]
+    assert ask(client, "GET", f"/subjects/{unique}%FF/versions") == (400, 400)
+
+
+def test_confluents_protobuf_serializer_with_an_import_from_a_folder(client, unique):
+    package, pool = f"p{unique}", DescriptorPool()
+    money = FileDescriptorProto(name=f"{unique}/money.proto", package=package, syntax="proto3")
+    money.message_type.add(name="Money").field.add(name="cents", number=1, type=3, label=1)
+    bill = FileDescriptorProto(name="bill.proto", package=package, syntax="proto3", dependency=[money.name])
+    bill.message_type.add(name="Bill").field.add(
+        name="sum", number=1, type=11, label=1, type_name=f".{package}.Money"
+    )
+    for file in (money, bill):
+        pool.Add(file)
+    made = GetMessageClass(pool.FindMessageTypeByName(f"{package}.Bill"))
+    one = made()
+    one.sum.cents = 5
+    serializer = ProtobufSerializer(made, client, {"use.deprecated.format": False})
+    deserializer = ProtobufDeserializer(made, {"use.deprecated.format": False})
+    assert round_trip(unique, serializer, deserializer, one) == one
+    assert f"{unique}/money.proto" in client.get_subjects()
+
+
+def rules(name):
+    encrypt = Rule(
+        name,
+        None,
+        RuleKind.TRANSFORM,
+        RuleMode.WRITEREAD,
+        "ENCRYPT",
+        ["PII"],
+        RuleParams({"k": "v"}),
+        None,
+        None,
+        None,
+        False,
+    )
+    return RuleSet(None, [encrypt])
+
+
+def test_rules_and_metadata_are_kept(client, registry, unique):
+    metadata = Metadata(None, MetadataProperties({"owner": "ada"}), None)
+    first = client.register_schema(unique, Schema(order(), "AVRO"))
+    ruled = Schema(order(), "AVRO", metadata=metadata, rule_set=rules("encrypt"))
+    second = client.register_schema(unique, ruled)
+    assert second != first, "what a reader has to do is another"
+    for found in (client.get_latest_version(unique).schema, client.get_schema(second)):
+        assert found.metadata.properties == metadata.properties
+        assert found.rule_set.domain_rules[0].name == "encrypt"
+        assert found.rule_set.domain_rules[0].params.params == {"k": "v"}
+    assert client.get_schema(first).rule_set is None
+    client.clear_caches()
+    assert client.register_schema(unique, ruled) == second
+    assert client.register_schema(unique, client.get_schema(second)) == second, "as it came back"
+    assert client.lookup_schema(unique, ruled).version == 2
+    assert client.lookup_schema(unique, Schema(order(), "AVRO")).version == 2
+    client.register_schema(unique, Schema(order(PRICE), "AVRO"))
+    assert client.get_latest_version(unique).schema.rule_set.domain_rules[0].name == "encrypt", "they go on"
+    with pytest.raises(RulesError, match="encrypt"):
+        registry.id_for(unique, SchemaKind.AVRO, order(PRICE))
+    assert (
+        ask(client, "POST", f"/subjects/{unique}/versions", {"schema": order(PRICE), "ruleSet": {}})[0] == 200
+    )
+    assert registry.version(unique).rules is None
+    assert registry.id_for(unique, SchemaKind.AVRO, order(PRICE)) == registry.version(unique).id
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/subjects/{}/versions", {"schema": '"long"', "ruleSet": [1]}),
+        ("POST", "/subjects/{}/versions", {"schema": '"long"', "metadata": "x"}),
+        ("POST", "/subjects/{}/versions", {"schema": '"long"', "schemaTagsToAdd": [{"x": 1}]}),
+        ("PUT", "/config/{}", {"compatibility": "FULL", "overrideRuleSet": {"domainRules": []}}),
+    ],
+)
+def test_what_would_be_dropped_is_refused(client, unique, method, path, body):
+    assert ask(client, method, path.format(unique), body) == (422, 42201)
+
+
+def json_schema(schema):
+    return {"schemaType": "JSON", "schema": json.dumps(schema)}
+
+
+def avro(schema):
+    return {"schema": json.dumps(schema)}
+
+
+BACKTRACKING = {"pattern": "^(a+)+$", "patternProperties": {"^(a+)+$": {"type": "integer"}}}
+SYMBOLS = [f"S{number}" for number in range(250_000)]
+FIXED = {"type": "fixed", "name": "F", "size": 200_000_000, "logicalType": "decimal", "precision": 10**9}
+ODD = {"name": "", "subject": "s", "version": 1}
+
+
+def recursive(name, *branches):
+    return {"type": "record", "name": name, "fields": [{"name": "f", "type": branches, "default": {}}]}
+
+
+HOSTILE = {
+    "pattern": (json_schema({"const": "a" * 60 + "!"}), json_schema(BACKTRACKING), 409),
+    "blanks": (None, {"schemaType": "PROTOBUF", "schema": " " * 200_000 + "!"}, 422),
+    "fixed": (None, avro(FIXED), 422),
+    "defaults": (
+        None,
+        avro(recursive("A", "A", recursive("B", "A", "B", recursive("C", "A", "B", "C")))),
+        422,
+    ),
+    "enum": (None, avro({"type": "enum", "name": "E", "symbols": SYMBOLS}), 422),
+    "alternatives": (
+        json_schema({"allOf": [{"anyOf": [{}]}] * 20}),
+        json_schema({"not": {"minimum": 3}}),
+        409,
+    ),
+    "deep": (None, b'{"schema": ' + b"[" * 10_000, 400),
+    "deep schema": (None, {"schema": '{"type": "array", "items": ' * 10_000}, 422),
+    "infinite version": (
+        None,
+        b'{"schema": "1", "references": [{"name": "a", "subject": "s", "version": 1e999}]}',
+        400,
+    ),
+    "surrogate": (None, b'{"schema": "\\"\\ud800\\""}', 400),
+    "nameless reference": (None, {"schema": '"long"', "references": [ODD]}, 422),
+    "references of another form": (None, {"schema": '"long"', "references": {"a": 1}}, 422),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile_requests_are_refused_while_others_are_served(client, unique, case):
+    before, body, status = HOSTILE[case]
+    path = f"/subjects/{unique}/versions"
+    if before is not None:
+        assert ask(client, "POST", path, before)[0] == 200
+    answers = []
+    thread = threading.Thread(target=lambda: answers.append(ask(client, "POST", path, body)))
+    begun = time.monotonic()
+    thread.start()
+    healthy = client.register_schema(f"{unique}-healthy", Schema(order(name=f"H{unique}"), "AVRO"))
+    assert ask(client, "GET", f"/schemas/ids/{healthy}")[0] == 200
+    assert time.monotonic() - begun < 15, "a second, on a machine that is idle"
+    thread.join()
+    assert answers[0][0] == status
+    assert time.monotonic() - begun < 30
+
+
+def test_references_that_double_on_each_level(client, unique):
+    """Each level refers to the one below under two names."""
+    level = {"schemaType": "JSON", "schema": "true"}
+    begun = time.monotonic()
+    for number in range(16):
+        assert ask(client, "POST", f"/subjects/{unique}-{number}/versions", level)[0] == 200
+        below = [{"name": f"{side}{number}", "subject": f"{unique}-{number}", "version": 1} for side in "ab"]
+        level = {**json_schema({"title": f"L{number}"}), "references": below}
+    assert time.monotonic() - begun < 60
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/schemas/ids/" + "9" * 5_000, 404),
+        ("/schemas/ids/x", 404),
+        ("/schemas/ids/-1/versions", 404),
+        ("/subjects/s/versions/" + "9" * 5_000, 422),
+        ("/subjects/%ED%A0%80/versions", 400),
+    ],
+)
+def test_odd_paths(client, path, status):
+    assert ask(client, "GET", path)[0] == status
+
+
+def test_a_token_is_wanted_from_whoever_is_not_here(settings, tmp_path, unique):
+    refused = subprocess.run(
+        [*COMMAND, "--host", "0.0.0.0"],
+        env=environment(settings),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert refused.returncode == 78
+    assert "PENSTOCK_REGISTRY_TOKEN" in refused.stdout + refused.stderr
+    with served(settings, tmp_path, PENSTOCK_REGISTRY_TOKEN=unique) as (_, client):
+        assert ask(client, "GET", "/subjects") == (401, 40101)
+        assert ask(client, "GET", "/subjects", Authorization=f"Bearer {unique}")[0] == 200
+        url = URLS[client]
+        known = SchemaRegistryClient({"url": url, "basic.auth.user.info": f"me:{unique}"})
+        assert known.register_schema(unique, Schema(order(), "AVRO"))
+        stranger = SchemaRegistryClient({"url": url, "basic.auth.user.info": "me:no", "max.retries": 0})
+        with pytest.raises(SchemaRegistryError) as caught:
+            stranger.get_subjects()
+        assert caught.value.http_status_code == 401

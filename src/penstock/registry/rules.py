@@ -61,4 +61,14 @@ def _is_list_of_rules(value: Any) -> bool:
 
 
 def _dump(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), sort_keys=True)
+    return json.dumps(_filled(value), separators=(",", ":"), sort_keys=True)
+
+
+def _filled(value: Any) -> Any:
+    """A value without its empty parts: some clients send back as empty what they were not given."""
+    if isinstance(value, list):
+        return [_filled(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    inner = {name: _filled(each) for name, each in value.items()}
+    return {name: each for name, each in inner.items() if each not in (None, [], {})}

@@ -4,7 +4,6 @@ import math
 import pickle
 import resource
 import signal
-import sys
 import traceback
 from contextlib import suppress
 from dataclasses import dataclass
@@ -39,8 +38,8 @@ def main(file: int, memory: int, seconds: float) -> None:
     compiler.run_protoc(compiler.in_this_process)
     judge, connection = LocalJudge(), Connection(file)
     most = _limit_memory(memory)
-    connection.send_bytes(READY)
     with suppress(EOFError, OSError):
+        connection.send_bytes(READY)
         while True:
             name, arguments = connection.recv()
             _limit_time(seconds)
@@ -81,7 +80,3 @@ def _limit_time(seconds: float) -> None:
     until = math.ceil(used.ru_utime + used.ru_stime + seconds + _GRACE_S)
     hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
     resource.setrlimit(resource.RLIMIT_CPU, (until, hard))
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]))

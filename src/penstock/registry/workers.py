@@ -37,10 +37,12 @@ class Worker:
         self._deadline = limits.deadline.total_seconds()
         self._folder = Path(mkdtemp(prefix="penstock-worker-"))
         ours, theirs = socket.socketpair()
-        command = [sys.executable, "-P", "-m", _MODULE, str(theirs.fileno()), str(limits.memory)]
+        values = f"{theirs.fileno()}, {limits.memory}, {self._deadline}"
+        # Not `-m`, which would give the worker's classes another name there.
+        code = f"from {_MODULE} import main; main({values})"
         with theirs:
             self._process = subprocess.Popen(
-                [*command, str(self._deadline)],
+                [sys.executable, "-P", "-c", code],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],

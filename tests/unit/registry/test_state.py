@@ -81,12 +81,18 @@ def test_rules_of_no_known_form_are_refused(given):
 
 def test_metadata_is_an_object():
     assert metadata_text(None) is None
-    assert json.loads(metadata_text({"properties": {"owner": "a"}, "tags": {}})) == {
-        "properties": {"owner": "a"},
-        "tags": {},
-    }
+    given = {"tags": {"Order.id": ["PII"]}, "properties": {"owner": "a"}, "sensitive": ["owner"]}
+    assert json.loads(metadata_text(given)) == given
     with pytest.raises(InvalidSchemaError, match="metadata"):
         metadata_text(["x"])
+
+
+def test_what_is_empty_is_as_if_it_were_not_there():
+    """Confluent's Python client gives `sensitive: []` to what came without."""
+    assert metadata_text({"properties": {"a": "b"}, "sensitive": []}) == metadata_text(
+        {"properties": {"a": "b"}}
+    )
+    assert rules_text({"domainRules": [], "migrationRules": None}) == rules_text({}) == "{}"
 
 
 def test_what_is_not_given_goes_on_and_an_empty_object_ends_it():

@@ -38,15 +38,14 @@ def canonical(self, schema):
     return judge.LocalJudge.parsed(self, schema).canonical
 
 judge.LocalJudge.canonical = canonical
+main = worker.main
 """
 
 
 @pytest.fixture
 def planted(tmp_path, monkeypatch):
     """Workers whose judge can be told to fail."""
-    (tmp_path / "planted_worker.py").write_text(
-        PLANTED + "import sys\nworker.main(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]))\n"
-    )
+    (tmp_path / "planted_worker.py").write_text(PLANTED)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr("penstock.registry.workers._MODULE", "planted_worker")
 
@@ -58,16 +57,23 @@ def workers(planted):
     found.close()
 
 
-def test_verdicts_are_those_of_this_process(workers):
+@pytest.fixture
+def usual():
+    found = Workers(Limits(timedelta(seconds=20), workers=1))
+    yield found
+    found.close()
+
+
+def test_verdicts_are_those_of_this_process(usual):
     local = LocalJudge()
     old, new = (Source(SchemaKind.PROTOBUF, PROTO % kind) for kind in ("int64", "string"))
-    assert workers.canonical(new) == local.canonical(new)
-    assert workers.problems(new, [old], Mode.BACKWARD) == local.problems(new, [old], Mode.BACKWARD) != []
+    assert usual.canonical(new) == local.canonical(new)
+    assert usual.problems(new, [old], Mode.BACKWARD) == local.problems(new, [old], Mode.BACKWARD) != []
     wrong = Source(SchemaKind.PROTOBUF, PROTO % "no")
     with pytest.raises(InvalidSchemaError) as ours:
         local.canonical(wrong)
     with pytest.raises(InvalidSchemaError) as theirs:
-        workers.canonical(wrong)
+        usual.canonical(wrong)
     assert str(ours.value) == str(theirs.value)
     assert str(ours.value).startswith("line 1, column ")
 
