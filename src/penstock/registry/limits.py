@@ -15,6 +15,8 @@ _KNOWN = ("token", "deadline", "memory", "workers")
 class Limits:
     """How long a schema may take to be parsed and compared, with how much memory, and how many at once.
 
+    The deadline is of the processor's time; on the clock, four times as much may pass.
+
     >>> Limits(deadline=timedelta(seconds=3)).workers
     3
     """

@@ -18,7 +18,7 @@ from penstock.settings import Settings
 
 TEXT = Source(SchemaKind.AVRO, '"string"')
 PROTO = 'syntax = "proto3"; message Order { %s id = 1; }'
-WAITS = Source(SchemaKind.JSON, "wait")
+SPINS = Source(SchemaKind.JSON, "spin")
 GREEDY = Source(SchemaKind.JSON, "memory")
 # A schema that still took too long or too much would be mended: so a worker is told what to do.
 PLANTED = """
@@ -26,7 +26,7 @@ import time
 from penstock.registry import judge, worker
 
 def canonical(self, schema):
-    if schema.text == "wait":
+    if schema.text == "sleep":
         time.sleep(600)
     if schema.text == "spin":
         while True:
@@ -82,7 +82,7 @@ def test_a_schema_that_takes_too_long_hurts_nobody_else(workers):
     for each in list(workers._all):
         each.wait_until_ready()
     late = []
-    thread = threading.Thread(target=lambda: late.append(refusal(workers, WAITS)))
+    thread = threading.Thread(target=lambda: late.append(refusal(workers, SPINS)))
     thread.start()
     time.sleep(0.2)
     assert workers.canonical(Source(SchemaKind.AVRO, '"long"')) == '"long"'
@@ -101,6 +101,12 @@ def refusal(workers, source):
 def test_a_schema_that_takes_too_much_memory(workers):
     assert "needs more than 256 MB" in refusal(workers, GREEDY)
     assert workers.canonical(TEXT) == '"string"'
+
+
+def test_a_schema_that_waits_for_nothing_is_ended_too(planted):
+    found = Workers(Limits(timedelta(seconds=1), workers=1))
+    assert "takes more than 1 s" in refusal(found, Source(SchemaKind.JSON, "sleep"))
+    found.close()
 
 
 def test_a_bug_is_told_and_the_next_schema_is_judged(workers, caplog):
@@ -130,7 +136,7 @@ def test_who_waits_too_long_is_sent_away(planted):
     found = Workers(Limits(timedelta(seconds=2), workers=1))
     found._patience = 0.1
     found.canonical(TEXT)
-    thread = threading.Thread(target=lambda: refusal(found, WAITS))
+    thread = threading.Thread(target=lambda: refusal(found, SPINS))
     thread.start()
     time.sleep(0.3)
     with pytest.raises(ServiceError, match="busy"):
