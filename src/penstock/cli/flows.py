@@ -12,6 +12,7 @@ import psutil
 import typer
 from rich.markup import escape
 
+from penstock.cli.identity import find, identity
 from penstock.cli.modules import declared_pipeline
 from penstock.cli.output import Json, console, show
 from penstock.errors import FlowError, SettingsError
@@ -85,7 +86,7 @@ def stop(pipeline: str) -> None:
     """
     process = _running(Settings.load(), pipeline)
     if process is None:
-        console.print(f"{pipeline} is not running")
+        console.print(f"{pipeline} is not running", markup=False)
         raise typer.Exit(3)
     process.terminate()
     deadline = time.monotonic() + _PATIENCE
@@ -93,7 +94,7 @@ def stop(pipeline: str) -> None:
         if time.monotonic() > deadline:
             raise FlowError(f"pipeline {pipeline!r} did not end within {_PATIENCE:.0f} s")
         time.sleep(0.1)
-    console.print(f"stopped {pipeline}")
+    console.print(f"stopped {pipeline}", markup=False)
 
 
 def verify(pipeline: str, module: Module = None, as_json: Json = False) -> None:
@@ -111,7 +112,7 @@ def verify(pipeline: str, module: Module = None, as_json: Json = False) -> None:
     show(accounts, _COLUMNS, as_json=as_json, empty="no flows")
     for account in accounts:
         if account.windows is not None and not as_json:
-            console.print(f"  {account.flow}: {_sum(account.windows)}", highlight=False)
+            console.print(f"  {account.flow}: {_sum(account.windows)}", highlight=False, markup=False)
         for example in account.examples if not as_json else ():
             console.print(f"  {account.flow}: {example}", highlight=False, markup=False)
     if not all(account.sound for account in accounts):
@@ -137,7 +138,7 @@ def _pairs(given: list[str]) -> dict[str, str]:
 
 
 def _say(flow: str, what: str) -> None:
-    told = f"[dim]{time.strftime('%H:%M:%S')}[/dim] [bold]{flow}[/bold] {escape(what)}"
+    told = f"[dim]{time.strftime('%H:%M:%S')}[/dim] [bold]{escape(flow)}[/bold] {escape(what)}"
     console.print(told, highlight=False, soft_wrap=True)
 
 
@@ -154,8 +155,7 @@ class _written_down:
 
     def __enter__(self) -> None:
         self._file.parent.mkdir(parents=True, exist_ok=True)
-        me = psutil.Process()
-        self._file.write_text(json.dumps({"pid": me.pid, "started": me.create_time()}))
+        self._file.write_text(json.dumps(identity(psutil.Process())))
 
     def __exit__(self, *_: object) -> None:
         self._file.unlink(missing_ok=True)
@@ -163,10 +163,8 @@ class _written_down:
 
 def _running(settings: Settings, pipeline: str) -> psutil.Process | None:
     try:
-        written = json.loads(_file(settings, pipeline).read_text())
-        process = psutil.Process(written["pid"])
-        return process if process.create_time() == written["started"] else None
-    except (OSError, ValueError, psutil.NoSuchProcess):
+        return find(json.loads(_file(settings, pipeline).read_text()))
+    except (OSError, ValueError):
         return None
 
 
