@@ -191,5 +191,8 @@ def test_schemas_from_register_to_diff(penstock, tmp_path, unique):
     assert '+      "name": "price"' in penstock("schemas", "diff", unique, "1", "2")
     assert '"sku"' in penstock("schemas", "show", unique, "1")
     assert unique in [row["subject"] for row in json.loads(penstock("schemas", "list", "--json"))]
+    penstock("schemas", "register", f"{unique}[/b]", "one.avsc")
+    assert f"{unique}[/b] version 1" in penstock("schemas", "show", f"{unique}[/b]")
+    assert f"{unique}[/b]" in penstock("schemas", "list")
     assert "not found" in penstock("schemas", "show", "nobody", code=78)
     assert "not a schema's file" in penstock("schemas", "check", unique, "one.txt", code=78)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from penstock.cli.output import Json, console, show
 from penstock.errors import ConfigurationError
@@ -44,7 +45,7 @@ def describe(group: str, as_json: Json = False) -> None:
     if as_json:
         typer.echo(json.dumps({"group": group, "state": state.state, "members": rows}, indent=2))
         return
-    console.print(f"[bold]{group}[/bold]: {state.state}")
+    console.print(f"[bold]{escape(group)}[/bold]: {state.state}")
     show(rows, ("member", "host", "partitions"), as_json=False, empty="no members")
 
 

@@ -45,7 +45,7 @@ def up(
 
     Example: penstock up --kafka-port 9092
     """
-    console = Console()
+    console = Console(markup=False, emoji=False)
     platform = Platform(_folder(data), kafka_port, postgres_port)
     began = time.monotonic()
     with console.status("starting Kafka and PostgreSQL"):
@@ -58,7 +58,7 @@ def down(data: Data = None) -> None:
 
     Example: penstock down
     """
-    console = Console()
+    console = Console(markup=False, emoji=False)
     with console.status("stopping"):
         Platform(_folder(data)).down(console.print)
 
@@ -126,5 +126,5 @@ def _table(found: list[ServiceStatus]) -> Table:
         uptime = "" if one.uptime is None else str(timedelta(seconds=int(one.uptime)))
         state = Text(one.state, style=_COLOURS[one.state])
         pid = "" if one.pid is None else str(one.pid)
-        table.add_row(one.name, state, one.address or "", pid, uptime, one.version, str(one.log))
+        table.add_row(one.name, state, one.address or "", pid, uptime, one.version, Text(str(one.log)))
     return table

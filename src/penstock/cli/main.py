@@ -31,7 +31,7 @@ def run() -> None:
     try:
         app()
     except PenstockError as error:
-        console = Console(stderr=True)
+        console = Console(stderr=True, emoji=False)
         told = f"[red]error[/red] [dim]{error.id}[/dim]: {escape(error.message)}"
         console.print(told, highlight=False, soft_wrap=True)
         if error.hint:

@@ -9,9 +9,11 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-console = Console()
+# Words like :key: in somebody's names are no pictures; what is printed of them is escaped.
+console = Console(emoji=False)
 
 
 def show(rows: Iterable[Any], columns: Sequence[str], *, as_json: bool, empty: str) -> None:
@@ -20,7 +22,7 @@ def show(rows: Iterable[Any], columns: Sequence[str], *, as_json: bool, empty: s
     if as_json:
         typer.echo(json.dumps(found, default=plain, indent=2))
     elif not found:
-        console.print(empty)
+        console.print(empty, markup=False)
     else:
         console.print(_table(found, columns))
 
@@ -31,7 +33,7 @@ def _table(rows: list[dict[str, Any]], columns: Sequence[str]) -> Table:
         numbers = all(isinstance(row.get(column), int | float) for row in rows)
         table.add_column(column, justify="right" if numbers else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(_cell(row.get(column)) for column in columns))
+        table.add_row(*(Text(_cell(row.get(column))) for column in columns))
     return table
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from penstock.cli.output import Json, console, show
 from penstock.errors import SettingsError
@@ -56,7 +57,8 @@ def show_(
         whole = {"subject": subject, "version": record.version, "id": record.id, "type": record.kind.value}
         typer.echo(json.dumps({**whole, "schema": record.text}, indent=2))
     else:
-        console.print(f"[bold]{subject}[/bold] version {record.version}, id {record.id}, {record.kind.value}")
+        told = f"version {record.version}, id {record.id}, {record.kind.value}"
+        console.print(f"[bold]{escape(subject)}[/bold] {told}")
         typer.echo(_pretty(record))
 
 
@@ -111,7 +113,7 @@ def register_(subject: str, file: File, as_json: Json = False) -> None:
     if as_json:
         typer.echo(json.dumps({"subject": subject, "version": record.version, "id": record.id}))
     else:
-        console.print(f"{subject} version {record.version}, id {record.id}")
+        console.print(f"{subject} version {record.version}, id {record.id}", markup=False)
 
 
 def _read(file: Path) -> tuple[SchemaKind, str]:

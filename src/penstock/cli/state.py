@@ -40,6 +40,6 @@ def show(
     if as_json:
         typer.echo(json.dumps(told, default=plain, indent=2))
     elif not told:
-        console.print(f"{flow} keeps nothing under {' '.join(key)}")
+        console.print(f"{flow} keeps nothing under {' '.join(key)}", markup=False)
     for each in told if not as_json else ():
         console.print_json(data=each, default=plain)

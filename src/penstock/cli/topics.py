@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.progress import Progress
 
 from penstock.cli.modules import declared_topic, declared_topics
@@ -92,7 +93,8 @@ def describe(name: str, as_json: Json = False) -> None:
         return
     settings = ", ".join(f"{key}={value}" for key, value in state.config.items()) or "all defaults"
     console.print(
-        f"[bold]{name}[/bold]: {state.partitions} partitions, replication {state.replication}; {settings}"
+        f"[bold]{escape(name)}[/bold]: {state.partitions} partitions, replication {state.replication}; "
+        f"{escape(settings)}"
     )
     rows = [
         {"partition": number, "first": low, "next": high, "kept": high - low}
@@ -112,7 +114,7 @@ def delete(name: str, yes: Annotated[bool, typer.Option("--yes", help="Don't ask
     if not yes:
         typer.confirm(f"Delete topic {name!r} and all its events?", abort=True)
     broker.delete(name)
-    console.print(f"deleted {name}")
+    console.print(f"deleted {name}", markup=False)
 
 
 @app.command()
@@ -148,7 +150,7 @@ def replay_dead_(name: str, module: Module = None, as_json: Json = False) -> Non
         _codec(topic, settings) as codec,
         Progress(console=console, transient=True, disable=as_json) as progress,
     ):
-        bar = progress.add_task(f"replaying {name}", total=None)
+        bar = progress.add_task(f"replaying {escape(name)}", total=None)
         done = replay_dead(
             name,
             settings,
