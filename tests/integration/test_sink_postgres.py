@@ -20,6 +20,7 @@ from penstock.errors import DataError, FencedError, PenstockError, SettingsError
 from penstock.log.ledger import Batch
 from penstock.settings import Secret, Settings, reveal
 from penstock.sinks.postgres import PostgresSink, PostgresTable, last_entry
+from penstock.sinks.postgres.comparison import compare_table
 from penstock.sinks.postgres.lane import Lane
 
 
@@ -646,3 +647,27 @@ def test_an_executor_that_can_not_connect_says_so_without_the_password(spark, op
     with pytest.raises(SinkError, match="can't be reached: Connection refused") as caught:
         sink.write(totals(spark, ("a", 1)), batch(0, 0, 1))
     assert "hunter2" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_comparison_touches_no_table_but_its_own(spark, settings, sql, unique):
+    table = PostgresTable(f"t{unique}", key="card", write="upsert")
+    sql(f"CREATE TABLE {table.name} (card text PRIMARY KEY, total bigint)")
+    sql(f"INSERT INTO {table.name} VALUES ('a', 1), ('b', 2)")
+    sql(f"CREATE TABLE {table.name}__verify AS SELECT 'precious' AS what")
+    before = sql("SELECT schemaname, tablename FROM pg_tables")
+    rows = totals(spark, ("a", 1), ("c", 3))
+    compared = compare_table(table, rows, settings, unique)
+    assert (compared.expected, compared.found, compared.missing, compared.unexpected) == (2, 2, 1, 1)
+    assert sql(f"SELECT what FROM {table.name}__verify") == [("precious",)]
+    assert set(sql("SELECT schemaname, tablename FROM pg_tables")) <= {*before, ("penstock", "ledger")}
+
+    def meanwhile(*_):
+        with pytest.raises(SinkError, match="verified by another process"):
+            compare_table(table, rows, settings, unique)
+        raise Crash
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PostgresSink, "open", meanwhile)
+        with pytest.raises(Crash):
+            compare_table(table, rows, settings, unique)
+    assert compare_table(table, rows, settings, unique) == compared

@@ -1,18 +1,22 @@
 """A table compared, in the database, with the rows that it should hold."""
 
-from dataclasses import replace
+import hashlib
+from dataclasses import dataclass
 
 from psycopg.sql import SQL, Identifier
 from pyspark.sql import DataFrame
 
+from penstock.errors import SinkError
 from penstock.log.ledger import Batch
 from penstock.settings import Settings
 from penstock.sinks.compared import Compared
 from penstock.sinks.postgres.columns import columns_of
 from penstock.sinks.postgres.connection import Connection, asking, connect
 from penstock.sinks.postgres.sink import PostgresSink
+from penstock.sinks.postgres.staging import SCHEMA
 from penstock.sinks.postgres.table import PostgresTable
 
+_LOCK = "SELECT pg_try_advisory_lock(hashtextextended(%s, 2))"
 _COUNTED = """
     CREATE TEMPORARY TABLE penstock_counted AS
     SELECT line, count(*) FILTER (WHERE due) AS due, count(*) FILTER (WHERE NOT due) AS found
@@ -30,10 +34,25 @@ _EXAMPLES = """
     FROM penstock_counted WHERE due <> found LIMIT 5"""
 
 
+@dataclass(frozen=True)
+class _Beside(PostgresTable):
+    """A table in the schema of our own, where no flow writes and nobody else has tables."""
+
+    @property
+    def path(self) -> tuple[str, str]:
+        return SCHEMA, self.name
+
+    def _check_name(self) -> None:
+        """It is in a schema that is reserved for us."""
+
+
 def compare_table(table: PostgresTable, rows: DataFrame, settings: Settings, id: str) -> Compared:
-    """Write the rows into a table beside, as a sink would, and compare the two row by row."""
-    beside = replace(table, name=f"{table.name}__verify", dsn=table.address(settings))
-    with connect(table.address(settings), id) as connection, asking("compare tables"):
+    """Write the rows into a table of our own, as a sink would, and compare the two row by row."""
+    address = table.address(settings)
+    name = f"verify_{hashlib.sha256(id.encode()).hexdigest()[:32]}"
+    beside = _Beside(name, key=table.key, write=table.write, dsn=address)
+    with connect(address, id) as connection, asking("compare tables"):
+        _be_the_only_one(connection, name, id)
         _forget(connection, beside, f"{id}.verify")
         sink = PostgresSink(beside, rows.schema, settings, f"{id}.verify", lanes=2)
         try:
@@ -56,6 +75,13 @@ def _compared(
     sums = connection.execute(_SUMS).fetchone() or ()
     examples = connection.execute(_EXAMPLES).fetchall()
     return Compared.of([int(each) for each in sums], (str(row[0]) for row in examples))
+
+
+def _be_the_only_one(connection: Connection, name: str, id: str) -> None:
+    if connection.execute(_LOCK, [name]).fetchone() != (True,):
+        raise SinkError(
+            f"{id!r} is being verified by another process", hint="wait until it is done, then try again"
+        )
 
 
 def _forget(connection: Connection, beside: PostgresTable, id: str) -> None:
