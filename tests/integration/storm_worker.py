@@ -97,6 +97,8 @@ def main(server: str, name: str, member: str | None = None) -> None:
     threads = [Thread(target=lambda job=job: list(kept_up(job, stopped))) for job in jobs]
     for thread in threads:
         thread.start()
+    while not stopped.wait(0.2):
+        pass  # a signal that another thread was given is heard only if this one does something
     for thread in threads:
         thread.join()
 
