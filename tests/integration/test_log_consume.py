@@ -138,6 +138,18 @@ def test_at_most_once_commits_before_processing(settings, topic):
     assert len(first + second) < 30
 
 
+def test_at_most_once_delivers_nothing_twice_after_a_loop_was_left(settings, topic):
+    produce(settings, topic, 30)
+    with Consumer(topic, settings, group=topic.name, delivery="at-most-once") as consumer:
+        delivered = []
+        for record in consumer.records(idle="1 second"):
+            delivered.append(record.event.number)
+            if len(delivered) == 12:
+                break
+        delivered += numbers(consumer)
+    assert len(set(delivered)) == len(delivered)
+
+
 def test_exactly_once_is_asked_for_by_name(settings, topic):
     with pytest.raises(ConfigurationError, match="ExactlyOnce"):
         Consumer(topic, settings, delivery="exactly-once")

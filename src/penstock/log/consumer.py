@@ -129,9 +129,9 @@ class Consumer(Generic[E]):
                     continue
                 for record in batch:
                     yield record
-                    finished[record.partition] = record.offset + 1
                     if self._delivery == "at-least-once":
-                        self._done[record.partition] = record.offset + 1
+                        partition = record.partition
+                        self._done[partition] = finished[partition] = record.offset + 1
                 self._count_as_done(messages, finished)
 
     def batches(
