@@ -651,14 +651,15 @@ def test_an_executor_that_can_not_connect_says_so_without_the_password(spark, op
 
 def test_a_comparison_touches_no_table_but_its_own(spark, settings, sql, unique):
     table = PostgresTable(f"t{unique}", key="card", write="upsert")
-    sql(f"CREATE TABLE {table.name} (card text PRIMARY KEY, total bigint)")
-    sql(f"INSERT INTO {table.name} VALUES ('a', 1), ('b', 2)")
-    sql(f"CREATE TABLE {table.name}__verify AS SELECT 'precious' AS what")
+    name = f"public.{table.name}"
+    sql(f"CREATE TABLE {name} (card text PRIMARY KEY, total bigint)")
+    sql(f"INSERT INTO {name} VALUES ('a', 1), ('b', 2)")
+    sql(f"CREATE TABLE {name}__verify AS SELECT 'precious' AS what")
     before = sql("SELECT schemaname, tablename FROM pg_tables")
     rows = totals(spark, ("a", 1), ("c", 3))
     compared = compare_table(table, rows, settings, unique)
     assert (compared.expected, compared.found, compared.missing, compared.unexpected) == (2, 2, 1, 1)
-    assert sql(f"SELECT what FROM {table.name}__verify") == [("precious",)]
+    assert sql(f"SELECT what FROM {name}__verify") == [("precious",)]
     assert set(sql("SELECT schemaname, tablename FROM pg_tables")) <= {*before, ("penstock", "ledger")}
 
     def meanwhile(*_):
