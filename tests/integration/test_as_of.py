@@ -3,11 +3,13 @@
 from random import Random
 
 import pytest
+from pyspark.sql import functions as F
 from tests.integration.cards import SOURCE, at
 from tests.reference import joins as reference
 
 from penstock.errors import FlowError
 from penstock.process import joins
+from penstock.process.windows import Watermark
 from penstock.testing import Feed
 
 EVENTS = f"card string, n int, at timestamp, {SOURCE}"
@@ -111,3 +113,81 @@ def test_what_can_not_be_joined_is_refused(spark):
         events.drop("card").transform(operator(table, keeps="1 hour", early="correct"))
     with pytest.raises(FlowError, match="have a column 'profile' already"):
         events.withColumn("profile", events.n).transform(operator(table, keeps="1 hour", early="correct"))
+
+
+KEYED = "struct<name:string,weight:double,day:timestamp>"
+
+
+def test_keys_of_any_type_and_rows_without_a_place(spark):
+    """With `since` nothing is asked of the log; each of two events of one time is corrected."""
+    events, table = f"who {KEYED}, n int, at timestamp", f"who {KEYED}, home string, since timestamp"
+    nan = ("a, b", float("nan"), at(0))
+    rows = [(nan, 1, at(5)), (nan, 2, at(5)), (("a", 0.0, at(0)), 3, at(5))]
+    versions = [(nan, "Graz", at(4)), (nan, "Linz", at(4)), (("a", -0.0, at(0)), "Wels", at(5))]
+
+    def joined(events, table):
+        as_of = joins.as_of(
+            table, on="who", time="at", since="since", keeps="1 hour", early="correct", buckets=2
+        )
+        return events.transform(as_of)
+
+    with Feed(spark, joined, events=events, table=table) as feed:
+        feed.send(events=rows)
+        feed.send(table=versions[:1])
+        feed.send(table=versions[1:])
+    homes = {1: "Linz", 2: "Linz", 3: "Wels"}
+    assert {row.n: row.row.home for row in feed.results if row.corrected} == homes
+    assert sorted(row.n for row in feed.results) == [1, 1, 1, 2, 2, 2, 3, 3]
+    frames = (spark.createDataFrame(rows, events), spark.createDataFrame(versions, table).coalesce(1))
+    assert {row.n: row.row.home for row in joined(*frames).collect()} == homes
+
+
+def test_what_is_dated_ahead_waits_as_long_as_its_own_time_says(spark):
+    def joined(events, table):
+        mark = Watermark("10 seconds", future="1 minute")
+        return events.transform(operator(table, keeps="1 hour", watermark=mark))
+
+    ahead = ("a", 2, at(600), source(1, 0))
+    events = [event_row(0, ("a", 0, 1)), ahead, event_row(2, ("a", 10, 3))]
+    versions = [table_row(0, ("a", 0, "Graz")), table_row(1, ("a", 500, "Linz"))]
+    with Feed(spark, joined, events=EVENTS, table=TABLE) as feed:
+        feed.send(events=events, table=versions)
+        feed.advance(at(300))
+        assert told(feed.results) == {1: "Graz", 3: "Graz"}
+        assert told(feed.advance(at(601))) == {2: "Linz"}
+    frames = spark.createDataFrame(events, EVENTS), spark.createDataFrame(versions, TABLE)
+    assert told(joined(*frames).collect()) == {1: "Graz", 2: "Linz", 3: "Graz"}
+
+
+def test_keys_and_times_that_do_not_fit_are_refused_when_a_flow_is_planned(spark):
+    events, table = (spark.createDataFrame([], schema) for schema in (EVENTS, TABLE))
+    correct = {"keeps": "1 hour", "early": "correct"}
+    with pytest.raises(FlowError, match="a join of 'card', string, with 'card', int"):
+        events.transform(operator(table.withColumn("card", F.lit(1)), **correct))
+    with pytest.raises(FlowError, match="a join of 'card', string, with 'card', int"):
+        events.transform(joins.latest(table.withColumn("card", F.lit(1)), on="card"))
+    for rows, versions in ((events.withColumn("at", F.lit("x")), table), (events, at_text(table))):
+        with pytest.raises(FlowError, match="is string, expected a timestamp"):
+            rows.transform(operator(versions, **correct))
+    with pytest.raises(FlowError, match="has no column '_source'"):
+        events.transform(joins.as_of(table.drop("_source"), on="card", time="at", **correct))
+    with pytest.raises(FlowError, match="over 0 buckets"):
+        joins.as_of(table, on="card", time="at", buckets=0, **correct)
+    with pytest.raises(FlowError, match="over 0 buckets"):
+        joins.tables(table, on="card", keys="card", buckets=0)
+    for names in ({"stream": events}, {"card": events}):
+        with pytest.raises(FlowError, match="merged streams have two columns"):
+            joins.merged(by="card", time="at", watermark="1 second", **names)
+    other = events.withColumn("card", F.lit(1))
+    with pytest.raises(FlowError, match="a join of 'card', string, with 'card', int"):
+        joins.merged(by="card", time="at", watermark="1 second", one=events, other=other)
+    dotted = [rows.withColumnRenamed("card", "the.card") for rows in (events, table)]
+    options = {"on": "the.card", "name": "profile"}
+    assert dotted[0].transform(joins.latest(dotted[1], **options)).collect() == []
+    as_of = joins.as_of(dotted[1], time="at", **options, **correct)
+    assert dotted[0].transform(as_of).collect() == []
+    assert joins.merged(by="the.card", time="at", watermark="1 second", one=dotted[0]).collect() == []
+
+
+def at_text(table):
+    return table.withColumn("since", F.lit("x"))

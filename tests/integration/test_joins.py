@@ -113,6 +113,39 @@ def test_a_key_may_have_any_type(spark, key):
     assert told(sides[0].transform(operator(sides[1], "full")).collect()) == [(1, 1), (2, None), (None, 2)]
 
 
+REACHES = {
+    "equal times": ({"before": "0 seconds"}, (0, 0)),
+    "some time after": ({"after": ("3 seconds", timedelta(seconds=9))}, (-3, 9)),
+    "some time before": ({"before": ("3 seconds", "9 seconds")}, (9, -3)),
+}
+
+
+@pytest.mark.parametrize("name", REACHES)
+def test_reaches_that_leave_out_what_is_near(spark, name):
+    reach, (before, after) = REACHES[name]
+    clicks, impressions = make_sides(seed=4, events=120)
+    expected = reference.within(clicks, impressions, before, after, "full")
+    assert any(None not in pair for pair in expected)
+
+    def joined(clicks, impressions):
+        within = joins.within(
+            impressions, on="ad", time="at", how="full", watermark="10 seconds",
+            names=("click", "impression"), **reach,
+        )  # fmt: skip
+        return clicks.transform(within)
+
+    sides = {"clicks": spark_rows(clicks), "impressions": spark_rows(impressions)}
+    frames = {side: spark.createDataFrame(rows, SCHEMA) for side, rows in sides.items()}
+    assert told(joined(**frames).collect()) == expected
+    if name == "equal times":
+        return  # the same plan with other numbers
+    with Feed(spark, joined, clicks=SCHEMA, impressions=SCHEMA) as feed:
+        feed.send(**{side: rows[: len(rows) // 2] for side, rows in sides.items()})
+        feed.send(**{side: rows[len(rows) // 2 :] for side, rows in sides.items()})
+        feed.advance(at(400))
+    assert told(feed.results) == expected
+
+
 def test_the_watermark_waits_for_the_source_that_is_furthest_back(spark):
     def joined(clicks, impressions):
         slow = Watermark("10 seconds", sources=("place", ["north", "south"]))
@@ -214,6 +247,14 @@ def test_what_can_not_be_joined_is_refused(spark):
     rows = spark.createDataFrame([], SCHEMA)
     with pytest.raises(FlowError, match="no limit in time"):
         joins.within(rows, on="ad", time="at", watermark="1 second")
+    for reach, reason in (
+        ({"before": ("9 s", "3 s")}, "from '9 s' to '3 s', which is less"),
+        ({"before": ("3 s", "9 s"), "after": "3 s"}, "leaves out what is between"),
+    ):
+        with pytest.raises(FlowError, match=reason):
+            joins.within(rows, on="ad", time="at", watermark="1 second", **reach)
+    with pytest.raises(FlowError, match="the time 'ad' is string, expected a timestamp"):
+        rows.transform(joins.within(rows, on="n", time="ad", watermark="1 second", before="1 second"))
     with pytest.raises(FlowError, match="no 'outer' join"):
         joins.within(rows, on="ad", time="at", watermark="1 second", before="1 second", how="outer")
     with pytest.raises(FlowError, match="names 'ad' and 'right' are not free"):

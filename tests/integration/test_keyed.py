@@ -198,3 +198,81 @@ def test_state_of_another_reach_is_not_gone_on_with(spark, changed, kept):
 
     found = list(compare_state(described(), described(**changed)))
     assert all(each.kept for each in found) == kept
+
+
+PLAIN = "card string, at timestamp, n int, kind string, lat double, lon double, tags map<string,string>"
+
+
+def plain_row(number, seconds, kind="a"):
+    return "c", START + timedelta(seconds=seconds), number, kind, float(number), 0.0, {"a": "b"}
+
+
+def looked_back(events):
+    recent = events.transform(keyed.recent(by="card", time="at", within="1 minute"))
+    seen = F.transform("recent", lambda other: other.n).alias("seen")
+    before, kmh = keyed.previous("n").alias("before"), keyed.speed_kmh("lat", "lon").alias("kmh")
+    return recent.select("event.n", seen, before, kmh, "truncated")
+
+
+def test_events_without_a_place_are_never_their_own_predecessors(spark):
+    """Neither in a batch, where the order of the rows counts, nor one after the other in a stream."""
+    rows = [plain_row(1, 0), plain_row(2, 0), plain_row(2, 0), plain_row(3, 5), plain_row(4, 5)]
+    found = spark.createDataFrame(rows, PLAIN).coalesce(1).transform(looked_back).collect()
+    assert sorted(row.seen for row in found) == [[1], [2, 1], [2, 2, 1], [3, 2, 2, 1], [4, 3, 2, 2, 1]]
+    assert {row.n: row.before for row in found if row.n != 2} == {1: None, 3: 2, 4: 3}
+    assert {row.n: row.kmh for row in found if row.n in (1, 4)} == {1: None, 4: math.inf}
+    with Feed(spark, looked_back, output="update", events=PLAIN) as feed:
+        for row in rows:
+            feed.send(events=[row])
+    assert [(row.n, row.seen[0], len(row.seen)) for row in feed.results] == [
+        (1, 1, 1), (2, 2, 2), (2, 2, 3), (3, 3, 4), (4, 4, 5),
+    ]  # fmt: skip
+    assert [row.kmh for row in feed.results][-1] == math.inf
+    assert [feed.results[number].before for number in (0, 1, 2, 4)] == [None, 1, 2, 3]
+
+
+def test_united_topics_may_share_times_partitions_and_offsets(spark):
+    """And rows that were exploded of one event, too."""
+    placed = f"{PLAIN}, _source struct<topic:string,partition:int,offset:long,written:timestamp>"
+    rows = [
+        (*plain_row(number, 0), (topic, 0, 7, START + timedelta(seconds=written)))
+        for number, topic, written in ((1, "a", 2), (2, "b", 1), (3, "b", 1))
+    ]
+    found = {row.n: row for row in spark.createDataFrame(rows, placed).transform(looked_back).collect()}
+    assert {len(found[number].seen) for number in (2, 3)} == {1, 2}  # written first
+    assert (found[1].seen[0], sorted(found[1].seen)) == (1, [1, 2, 3])
+    assert all(row.seen[0] == row.n != row.before for row in found.values())
+
+
+def test_events_before_1970_are_dropped_and_counted_in_a_stream_with_a_watermark(spark):
+    old = [(*plain_row(1, 0)[:1], datetime(1969, 12, 31, tzinfo=UTC), *plain_row(1, 0)[2:])]
+    assert len(spark.createDataFrame(old, PLAIN).transform(looked_back).collect()) == 1
+    with Feed(spark, looked_back, output="update", events=PLAIN) as feed:
+        assert feed.send(events=old) == []
+        states = [state for each in feed._query.recentProgress for state in each["stateOperators"]]
+    assert sum(state["numRowsDroppedByWatermark"] for state in states) > 0
+
+
+def test_names_that_are_not_free_and_times_that_are_none_are_refused(spark):
+    rows = spark.createDataFrame([plain_row(1, 0)], PLAIN)
+    with pytest.raises(FlowError, match="the time 'kind' is string, expected a timestamp"):
+        rows.transform(keyed.recent(by="card", time="kind", within="1 minute"))
+    with pytest.raises(FlowError, match="the time 'kind' is string, expected a timestamp"):
+        rows.transform(
+            keyed.stateful(print, by="card", keeps="n int", returns="n int", time="kind", watermark="1 hour")
+        )
+    with pytest.raises(FlowError, match="has no column 'user'; it has card"):
+        rows.transform(keyed.recent(by="user", time="at", within="1 minute"))
+    with pytest.raises(FlowError, match="'recent' is a column of every result"):
+        keyed.recent(by="card", time="at", within="1 minute", tables={"recent": rows})
+    told_twice = rows.transform(keyed.recent(by="card", time="at", within="1 minute")).select("event.*")
+    assert told_twice.transform(looked_back).collect()[0].seen == [1]
+    dotted = rows.withColumnRenamed("card", "the.card").withColumnRenamed("at", "the.at")
+    found = dotted.transform(keyed.recent(by="the.card", time="the.at", within="1 minute"))
+    assert found.select("recent.n").collect()[0].n == [1]
+
+
+def test_a_key_that_is_nan_is_refused_where_a_function_would_have_to_find_it(spark):
+    rows = spark.sql("select double('NaN') as key, 1 as n")
+    with pytest.raises(SparkRuntimeException, match="a key in column 'key' is NaN; cast it to a text"):
+        rows.transform(keyed.stateful(print, by="key", keeps="total int", returns="n int")).collect()

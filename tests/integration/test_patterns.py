@@ -12,6 +12,7 @@ from penstock.errors import FlowError
 from penstock.events import Event
 from penstock.log import Broker, Consumer, Producer, Topic, apply
 from penstock.pipeline import Pipeline, Runner
+from penstock.pipeline.limits import refuse_limits
 from penstock.process import patterns
 from penstock.process.patterns import Pattern
 from penstock.testing import Feed
@@ -134,6 +135,59 @@ def test_matches_that_share_no_events_as_a_stream_and_in_replay(spark):
         assert [log[number][2] for number in match] == ["a", "a", "c"]
         assert len({log[number][0] for number in match}) == 1
     assert {"user", "event", "matched", "truncated", "_source"} == set(feed.results[0].asDict())
+
+
+def test_what_is_not_followed_by_something_as_a_stream_and_in_replay(spark):
+    log = make_log(seed=14, users=20, events=300)
+    pattern = Pattern.one(A).then(B).not_followed_by(C, within="8 seconds")
+    operator = patterns.match(
+        pattern, by="user", time="at", within=f"{WITHIN} seconds", watermark="7 seconds"
+    )
+    rows = spark_rows(log)
+    with Feed(spark, lambda events: events.transform(operator), events=SCHEMA) as feed:
+        for start in range(0, len(rows), 100):
+            feed.send(events=rows[start : start + 100])
+        before = len(feed.results)
+        feed.advance(START + timedelta(seconds=1000))
+    assert 0 < before < len(feed.results)
+    assert told(feed.results) == told(spark.createDataFrame(rows, SCHEMA).transform(operator).collect())
+    ways = [[(fits(A), None, False), (fits(B), None, False)]]
+    ends = set()
+    for user in {user for user, *_ in log}:
+        own = [(time, n, kind) for n, (of, time, kind) in enumerate(log) if of == user]
+        ended = reference.not_followed(ways, sorted(own), WITHIN, 8, fits(C))
+        ends |= {sorted(own)[place][1] for place in ended}
+    assert {row.event.n for row in feed.results} == ends
+    assert {"user", "event", "matched", "truncated", "_source"} == set(feed.results[0].asDict())
+
+
+def test_a_pattern_that_needs_a_timer_is_refused_in_real_time(spark):
+    pattern = Pattern.one(A).not_followed_by(B, within="8 seconds")
+    operator = patterns.match(pattern, by="user", time="at", within="1 minute")
+    stream = (
+        spark.readStream.format("rate").load().selectExpr("value as user", "timestamp as at", "'a' as kind")
+    )
+    with pytest.raises(FlowError, match="can't run in real-time mode: it runs Python for its rows"):
+        refuse_limits("unpaid", stream.transform(operator))
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+def test_keys_of_any_type_and_two_steps_at_one_time(spark, overlap):
+    """Rows without a place come in their order; NaN is the same as NaN."""
+    key = (float("nan"), b"\xff")
+    rows = [(key, START, number, kind) for number, kind in enumerate("ab")]
+    schema = "event struct<x:double,y:binary>, at timestamp, n int, kind string"
+    frame = spark.createDataFrame(rows, schema).withColumnRenamed("event", "parts").coalesce(1)
+    operator = patterns.match(
+        Pattern.one(A).then(B), by="parts", time="at", within="1 minute", overlap=overlap
+    )
+    (row,) = frame.transform(operator).collect()
+    assert ([event.n for event in row.matched], row.parts.y) == ([0, 1], b"\xff")
+    if not overlap:
+        with Feed(spark, lambda events: events.transform(operator), events=frame.schema) as feed:
+            feed.send(events=rows[:1])
+            (row,) = feed.send(events=rows[1:])
+        assert [event.n for event in row.matched] == [0, 1]
 
 
 def test_the_result_holds_the_key_the_events_and_the_place(spark):

@@ -1,14 +1,15 @@
 """Views of two tables: after every batch what was told adds up to a fresh join, and nothing is told twice."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from random import Random
 
 import pytest
+from pyspark.errors import SparkRuntimeException
 from tests.integration.cards import SOURCE, START
 from tests.reference import joins as reference
 
 from penstock.errors import FlowError
-from penstock.process import joins
+from penstock.process import joins, lookup
 from penstock.testing import Feed
 
 ORDERS = f"order string, product string, amount int, _deleted boolean, {SOURCE}"
@@ -127,3 +128,63 @@ def test_what_can_not_be_joined_is_refused(spark):
         orders.transform(joins.tables(products, on="product", keys=("order", "sku")))
     with pytest.raises(FlowError, match="'amount', int, with 'sku', string"):
         orders.transform(joins.tables(products, on=("amount", "sku"), keys=("order", "sku")))
+
+
+def test_keys_of_every_type_are_compared_as_values(spark):
+    """Their texts may be the same: two parts that run together, an hour that comes twice in autumn."""
+    kind = "struct<one:string,two:string,bytes:binary,weight:double,at:timestamp>"
+    hour = datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
+    values = [
+        ("x, y", "z", b"\xff", float("nan"), hour),
+        ("x", "y, z", b"\xff", float("nan"), hour),
+        ("x", "y, z", b"\xfe", 0.0, hour),
+        ("x", "y, z", b"\xfe", 0.0, hour + timedelta(hours=1)),
+    ]
+    left, right = (f"key {kind}, {name} int, _deleted boolean, {SOURCE}" for name in ("a", "b"))
+    rows = [(key, number, False, ("t", 0, number, START)) for number, key in enumerate(values)]
+    same = [((*key[:3], -0.0 if key[3] == 0 else key[3], key[4]), *rest) for key, *rest in rows]
+
+    def view(left, right):
+        return left.transform(joins.tables(right, on="key", keys="key", how="full", buckets=1))
+
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Vienna")
+    try:
+        with Feed(spark, view, left=left, right=right) as feed:
+            feed.send(left=rows[:1])
+            feed.send(right=same[:1])
+            feed.send(left=rows[1:], right=same[1:])
+        replayed = view(spark.createDataFrame(rows, left), spark.createDataFrame(same, right)).collect()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert sorted((row.left.a, row.right.b) for row in replayed) == [(0, 0), (1, 1), (2, 2), (3, 3)]
+    last = {(row.left and row.left.a): row.right and row.right.b for row in feed.results}
+    assert last == {0: 0, 1: 1, 2: 2, 3: 3}
+    assert [row.change for row in feed.results] == ["insert", "update", "insert", "insert", "insert"]
+
+
+def test_a_table_that_was_given_more_partitions_is_refused_in_replay(spark):
+    """Which of two changes is newer is told by their offsets, within a partition."""
+    rows = [("a", 1, False, ("t", partition, 9 - partition, START)) for partition in (1, 0)]
+    table = spark.createDataFrame(rows, KEYED)
+    events = spark.createDataFrame(rows, KEYED).drop("_deleted")
+    views = (
+        table.transform(joins.tables(table, on="sku", keys="sku")),
+        lookup.current(table, "sku"),
+        events.transform(joins.latest(table, on="sku")),
+    )
+    for view in views:
+        with pytest.raises(SparkRuntimeException, match="one key in its partitions 0 and 1: it was given"):
+            view.collect()
+
+
+def test_a_table_may_have_columns_of_any_name(spark):
+    rows = [("a", "b", False, ("t", 0, 1, START))]
+    table = spark.createDataFrame(rows, f"row string, `a.b` string, _deleted boolean, {SOURCE}")
+    small = lookup.current(table, "row")
+    assert small.collect() == [("a", "b")]
+    (found,) = table.transform(lookup.everywhere(small, by="a.b", name="rules")).select("rules").collect()
+    assert found.rules["b"].row == "a"
+    with pytest.raises(FlowError, match="events have a column 'row' already"):
+        table.transform(lookup.everywhere(small, by="row", name="row"))
+    view = table.transform(joins.tables(table, on="a.b", keys="row"))
+    assert len(view.collect()) == 1

@@ -24,3 +24,18 @@ def _ending(way, step, events, place, strict):
 
 def _allowed(step, between):
     return step[1] is None or not any(step[1](event) for event in between)
+
+
+def not_followed(ways, events, within, lasting, forbidden, strict=False):
+    """Of events (time, …) of a key in order: the ends of matches that nothing forbidden follows."""
+    found = {}
+    for place, (time, *_) in enumerate(events):
+        near = [number for number in range(place + 1) if events[number][0] > time - within]
+        possible = [
+            [near[number] for number in match]
+            for match in matches(ways, [events[number] for number in near], strict)
+        ]
+        followed = any(forbidden(each) and each[0] < time + lasting for each in events[place + 1 :])
+        if possible and not followed:
+            found[place] = possible
+    return found

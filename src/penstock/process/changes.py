@@ -1,6 +1,6 @@
 """The changes of a table, as flows read them: a row, or that it is gone, and where it stands in the log."""
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, WindowSpec
 from pyspark.sql import functions as F
 
 from penstock.process.source import DELETED, PLACE
@@ -15,3 +15,25 @@ def whole_row(table: DataFrame) -> Column:
     """The row of a change; null if it is gone."""
     columns = (f"`{name}`" for name in table.columns if name not in (PLACE, DELETED))
     return F.when(~is_gone(table), F.struct(*columns))
+
+
+def newest_of_one_partition(
+    newest: Column, partition: Column, table: str, over: WindowSpec | None = None
+) -> Column:
+    """The newest change of a key; the flow stops if the key's changes are in more than one partition.
+
+    Offsets tell which of two changes is newer in one partition only: a key moves when there come to be more.
+    """
+    first, last = F.min(partition), F.max(partition)
+    if over is not None:
+        first, last = first.over(over), last.over(over)
+    told = F.concat(
+        F.lit(f"{table} has changes of one key in its partitions "), first, F.lit(" and "), last, F.lit(_GREW)
+    )
+    return F.when(first.isNull() | (first == last), newest).otherwise(F.raise_error(told))
+
+
+_GREW = (
+    ": it was given more partitions, and which change is the newest can't be told any more; "
+    "copy the table to a new topic"
+)

@@ -12,10 +12,10 @@ from pyspark.sql.types import StructType
 
 from penstock.errors import FlowError
 from penstock.process.horizon import passed
-from penstock.process.refusals import refuse_missing
+from penstock.process.refusals import refuse_few_buckets, refuse_missing, refuse_unlike
 from penstock.process.source import PLACE
 from penstock.process.vectorised import Stepped, vectorised
-from penstock.process.windows.order import ORDER, US, order_of, required_time
+from penstock.process.windows.order import ORDER, US, column, order_of, required_time
 from penstock.process.windows.watermark import Watermark, as_watermark
 
 STREAM = "stream"
@@ -28,7 +28,7 @@ class HoldStep:
 
     def __call__(self, kept: pl.DataFrame | None, rows: pl.DataFrame, last: int, now: int) -> Stepped:  # noqa: ARG002
         held = rows if kept is None else pl.concat([kept, rows])
-        ripe = held.filter(pl.col(US) <= now).sort(*ORDER)
+        ripe = held.filter(pl.col(US) <= now).sort(*ORDER, maintain_order=True)
         waiting = held.filter(pl.col(US) > now)
         return Stepped(waiting, ripe.select(_EVENT), waiting.select(pl.col(US).min()).item())
 
@@ -36,14 +36,25 @@ class HoldStep:
 def held(
     rows: DataFrame, by: Sequence[str], time: str, watermark: Watermark, *, buckets: int = 16
 ) -> DataFrame:
-    """Return rows in the order of their times, key by key: as a stream when the watermark has passed them."""
-    timed = watermark.marked(rows, required_time(time))
-    taken = timed.select(*by, *order_of(timed), F.struct(*rows.columns).alias(_EVENT))
+    """Return rows in the order of their times, key by key: as a stream when the watermark has passed them.
+
+    What is dated ahead of the watermark's `future` does not move it, and waits as long as its own time says.
+    """
+    refuse_few_buckets(buckets)
+    # The own time: that of the watermark is null where an event is dated ahead.
+    own = rows.withColumn(US, F.unix_micros(required_time(rows, time)))
+    timed = watermark.marked(own, column(rows, time))
+    names = [f"_key{number}" if "." in name else name for number, name in enumerate(by)]
+    keys = [column(rows, name).alias(alias) for name, alias in zip(by, names, strict=True)]
+    event = F.struct(*(f"`{name}`" for name in rows.columns)).alias(_EVENT)
+    taken = timed.select(*keys, US, *order_of(timed, numbered=True)[1:], event)
     if not rows.isStreaming:
-        taken = passed(taken, F.col(_EVENT)[time])
-        return taken.repartition(*by).sortWithinPartitions(*ORDER).select(f"{_EVENT}.*")
+        taken = passed(taken, F.timestamp_micros(US))
+        return taken.repartition(*names).sortWithinPartitions(*ORDER).select(f"{_EVENT}.*")
     schema = StructType([taken.schema[_EVENT]])
-    found = vectorised(taken, by, HoldStep(), schema, buckets=buckets, state="held back", keeps=taken.columns)
+    found = vectorised(
+        taken, names, HoldStep(), schema, buckets=buckets, state="held back", keeps=taken.columns
+    )
     return found.select(f"{_EVENT}.*")
 
 
@@ -57,15 +68,21 @@ def merged(*, by: str, time: str, watermark: Watermark | str | timedelta, **stre
     """
     if not streams:
         raise FlowError("there is no stream to merge", hint="name them: merged(…, payment=payments)")
+    columns = [by, time, STREAM, PLACE, *streams]
+    if len({*columns}) < len(columns):
+        twice = next(name for name in columns if columns.count(name) > 1)
+        raise FlowError(f"merged streams have two columns {twice!r}", hint=f"theirs would be {columns}")
+    first = next(iter(streams.values()))
     united = reduce(
         lambda one, other: one.unionByName(other, allowMissingColumns=True),
-        (_named(rows, name, by, time) for name, rows in streams.items()),
+        (_named(rows, name, by, time, first) for name, rows in streams.items()),
     )
     return held(united, (by,), time, as_watermark(watermark))
 
 
-def _named(rows: DataFrame, name: str, by: str, time: str) -> DataFrame:
+def _named(rows: DataFrame, name: str, by: str, time: str, first: DataFrame) -> DataFrame:
     refuse_missing(rows, (by, time), f"the stream {name!r}")
+    refuse_unlike(by, first.schema[by].dataType, by, rows.schema[by].dataType)
     place = [PLACE] if PLACE in rows.columns else []
-    event = F.struct(*(f"`{column}`" for column in rows.columns if column != PLACE)).alias(name)
-    return rows.select(by, time, F.lit(name).alias(STREAM), event, *place)
+    event = F.struct(*(f"`{each}`" for each in rows.columns if each != PLACE)).alias(name)
+    return rows.select(f"`{by}`", f"`{time}`", F.lit(name).alias(STREAM), event, *place)

@@ -7,15 +7,19 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import MapType
 
 from penstock.errors import FlowError
+from penstock.process.changes import newest_of_one_partition
+from penstock.process.refusals import refuse_missing
 from penstock.process.source import DELETED, PLACE
 
-_ONE = "_one"
+_ONE, _ROW = "_one", "_row"
 
 
 def current(changes: DataFrame, key: str) -> DataFrame:
     """Return the rows that a table has, of the changes that were made to it: the newest of each key."""
-    newest = F.max_by(F.struct(*changes.columns), F.struct(f"{PLACE}.partition", f"{PLACE}.offset"))
-    rows = changes.groupBy(key).agg(newest.alias("row")).select("row.*")
+    whole = F.struct(*(f"`{name}`" for name in changes.columns))
+    newest = F.max_by(whole, F.col(PLACE)["offset"])
+    checked = newest_of_one_partition(newest, F.col(PLACE)["partition"], "a table that is looked up")
+    rows = changes.groupBy(f"`{key}`").agg(checked.alias(_ROW)).select(f"{_ROW}.*")
     return rows.where(~F.col(DELETED)).drop(DELETED, PLACE)
 
 
@@ -30,10 +34,18 @@ def everywhere(table: DataFrame, *, by: str, name: str) -> Callable[[DataFrame],
             "a table that is looked up can't be a stream",
             hint="give it to the flow as looks_up={…}, not as reads={…}",
         )
-    entries = F.collect_list(F.struct(F.col(by), F.struct(*table.columns)))
+    refuse_missing(table, (by,), "a table that is looked up")
+    whole_row = F.struct(*(f"`{column}`" for column in table.columns))
+    entries = F.collect_list(F.struct(F.col(f"`{by}`"), whole_row))
     whole = table.agg(F.map_from_entries(entries).alias(name))
     joined = F.broadcast(whole.withColumn(_ONE, _zero(F.size(name))))
-    return lambda rows: rows.withColumn(_ONE, _zero(_any_column(rows))).join(joined, _ONE, "left").drop(_ONE)
+
+    def beside(rows: DataFrame) -> DataFrame:
+        if name in rows.columns:
+            raise FlowError(f"events have a column {name!r} already", hint="choose another name=")
+        return rows.withColumn(_ONE, _zero(_any_column(rows))).join(joined, _ONE, "left").drop(_ONE)
+
+    return beside
 
 
 def _zero(column: Column) -> Column:

@@ -89,6 +89,11 @@ class Pin:
     fields: Mapping[str, str] | None
     room: bool
 
+    @property
+    def held(self) -> list[str]:
+        """The columns that are there and are kept in the struct."""
+        return [each.name for name, each in self._present.items() if name in self._kept]
+
     def columns(self) -> list[Column]:
         """What is kept in the struct; null where a field is no more."""
         there = self._present

@@ -20,3 +20,9 @@ def refuse_unlike(one: str, its_type: DataType, other: str, other_type: DataType
     kinds = its_type.simpleString(), other_type.simpleString()
     if kinds[0] != kinds[1]:
         raise FlowError(f"a join of {one!r}, {kinds[0]}, with {other!r}, {kinds[1]}", hint="cast one of them")
+
+
+def refuse_few_buckets(buckets: int) -> None:
+    """Refuse to spread keys over nothing."""
+    if buckets < 1:
+        raise FlowError(f"keys are to be spread over {buckets} buckets, expected at least one")

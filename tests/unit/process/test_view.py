@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from tests.reference import joins as reference
 
+from penstock.errors import FlowError
 from penstock.process.joins.view import (
     ID,
     KEY,
@@ -32,7 +33,7 @@ RUN = {
     GONE: pl.Boolean,
     LEFT: ROW,
     RIGHT: ROW,
-    PLACE: pl.Struct({"offset": pl.Int64, "written": pl.Int64}),
+    PLACE: pl.Struct({"partition": pl.Int32, "offset": pl.Int64, "written": pl.Int64}),
     SIDE: pl.Int32,
     HASH: pl.Int64,
 }
@@ -97,7 +98,7 @@ class World:
 
 def change(key, id, value, side, offset):
     row = None if value is None else {"value": value}
-    place = {"offset": offset, "written": offset}
+    place = {"partition": 0, "offset": offset, "written": offset}
     return (key, id, value is None, *((row, None) if side == 0 else (None, row)), place, side, 0)
 
 
@@ -125,3 +126,13 @@ def test_after_every_batch_the_view_is_a_fresh_join(how, seed):
             }
             for (order, product), (one, other) in fresh.items()
         }
+
+
+def test_a_key_that_has_moved_to_another_partition_is_refused():
+    """Which of two changes is newer is told by their offsets, within a partition."""
+    step, row = ViewStep("inner", pl.DataFrame(schema=RUN)), frame([change("a", "a", 1, 1, 7)])
+    moved_on = row.with_columns(pl.col(PLACE).struct.with_fields(partition=pl.lit(2, pl.Int32)))
+    run = step([], row, 0, 0).changed
+    for runs, rows in (([run], moved_on), ([], pl.concat([row, moved_on]))):
+        with pytest.raises(FlowError, match="changes of the key 'a' in its partitions 0 and 2"):
+            step(runs, rows, 0, 0)

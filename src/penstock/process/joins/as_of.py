@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructType
 
@@ -28,11 +28,18 @@ from penstock.process.joins.versions import (
 from penstock.process.keyed.buckets import Buckets
 from penstock.process.keyed.hashes import key_bucket, row_hash
 from penstock.process.keyed.runs import GONE, HASH
-from penstock.process.refusals import refuse_missing
+from penstock.process.keys import comparable, is_plain
+from penstock.process.refusals import refuse_few_buckets, refuse_missing, refuse_unlike
 from penstock.process.source import PLACE
 from penstock.process.state_description import StateDescription
 from penstock.process.vectorised import empty_frame, through_buckets
-from penstock.process.windows.order import ORDER, TIME, order_of, required_time
+from penstock.process.windows.order import (
+    ORDER,
+    order_of,
+    place_parts,
+    required_time,
+    timestamp,
+)
 from penstock.process.windows.shape import MICROSECOND
 from penstock.process.windows.watermark import Watermark, as_watermark
 
@@ -56,10 +63,10 @@ def as_of(
         payments.transform(joins.as_of(profiles, on="card", time="at", since="changed_at", keeps="1 day",
                                        watermark="30 seconds", name="profile"))
 
-    `table` is the changes of a table as flows read them. A row holds from the time in its column `since` (or
-    from when it was written; a deletion always from then) until the next one of its key. Versions are kept
-    for so long as `keeps` after they were replaced, by the times of events: an older event gets null, and is
-    `truncated`.
+    `table` is the changes of a table as flows read them, or any rows with a time in their column `since`. A
+    row holds from that time (or from when it was written; a deletion always from then) until the next one of
+    its key. Versions are kept for so long as `keeps` after they were replaced, by the times of events: an
+    older event gets null where nothing is left, and is `truncated`.
 
     An event may come before the row of its time does. With `early="wait"` it waits until the watermark has
     passed it. With "correct" it is answered at once, and for so long as `keeps` once more (`corrected`)
@@ -72,6 +79,7 @@ def as_of(
             "events that wait need a watermark, and those that are corrected have no use for one",
             hint='say watermark="30 seconds", or early="correct"',
         )
+    refuse_few_buckets(buckets)
     mark = None if watermark is None else as_watermark(watermark)
     return AsOf(table, on, time, duration(keeps), name, since, mark, buckets)
 
@@ -100,7 +108,9 @@ class AsOf:
 
     def _check(self, rows: DataFrame) -> None:
         refuse_missing(rows, (self.on, self.time), "the side of the events in a join as of a time")
-        refuse_missing(self.table, (self.on, PLACE), "the table in a join as of a time")
+        refuse_missing(self.table, (self.on, self.since.split(".")[0]), "the table in a join as of a time")
+        refuse_unlike(self.on, rows.schema[self.on].dataType, self.on, self.table.schema[self.on].dataType)
+        timestamp(rows, self.time)
         taken = {self.name, TRUNCATED, CORRECTED} & {*rows.columns}
         if taken:
             raise FlowError(f"events have a column {min(taken)!r} already", hint="choose another name=")
@@ -116,23 +126,34 @@ class AsOf:
         step = VersionsStep(empty, self.keeps // MICROSECOND, corrects=self.watermark is None)
         schema = StructType([placed.schema[EVENT], placed.schema[ROW]])
         schema = schema.add(TRUNCATED, BooleanType()).add(CORRECTED, BooleanType())
-        kind = placed.schema[ROW].dataType.simpleString()
-        name = f"versions of {kind}, in {self.buckets} buckets by {self.on}"
-        state = StateDescription("versions", placed.schema, (KEY,), self.buckets)
+        kind, key = placed.schema[ROW].dataType.simpleString(), self.table.schema[self.on].dataType
+        encoded = "" if is_plain(key) else f" by {key.simpleString()}"
+        name = f"versions of {kind}{encoded}, in {self.buckets} buckets by {self.on}"
+        state = StateDescription(f"versions{encoded}", placed.schema, (KEY,), self.buckets)
         processor = Buckets(step, empty, name, state.lineage, streaming=True)
         bucket = key_bucket(KEY, self.buckets)
         return through_buckets(placed, bucket, processor, name, schema, state, times="None")
 
     def _events(self, rows: DataFrame) -> DataFrame:
-        timed = rows.withColumn(TIME, required_time(self.time))
-        event = F.struct(*(f"`{column}`" for column in rows.columns)).alias(EVENT)
-        return timed.select(F.col(self.on).alias(KEY), *order_of(timed), F.lit(EVENT_KIND).alias(KIND), event)
+        event = F.struct(*(f"`{name}`" for name in rows.columns)).alias(EVENT)
+        order = order_of(rows, required_time(rows, self.time))
+        return rows.select(self._key(rows), *order, F.lit(EVENT_KIND).alias(KIND), event)
 
     def _versions(self) -> DataFrame:
-        written = F.col(PLACE)["written"]
-        timed = self.table.withColumn(TIME, F.coalesce(F.col(self.since), written))
-        row = whole_row(self.table).alias(ROW)
-        return timed.select(F.col(self.on).alias(KEY), *order_of(timed), F.lit(VERSION_KIND).alias(KIND), row)
+        row, kind = whole_row(self.table).alias(ROW), F.lit(VERSION_KIND).alias(KIND)
+        order = order_of(self.table, self._valid_from(), numbered=True)
+        return self.table.select(self._key(self.table), *order, kind, row)
+
+    def _valid_from(self) -> Column:
+        """From when on a row holds; a deletion has no columns, so that it is from when it was written."""
+        since = timestamp(self.table, self.since)
+        if "written" in place_parts(self.table):
+            since = F.coalesce(since, F.col(PLACE)["written"])
+        missing = F.raise_error(F.lit(f"a row of a table has no time in column '{self.since}'"))
+        return F.coalesce(since, missing.cast("timestamp"))
+
+    def _key(self, rows: DataFrame) -> Column:
+        return comparable(F.col(f"`{self.on}`"), rows.schema[self.on].dataType).alias(KEY)
 
     def _replayed(self, rows: DataFrame) -> DataFrame:
         """All versions are there: the last one before an event in the order of times."""

@@ -10,6 +10,7 @@ from penstock.errors import FlowError
 from penstock.process.keyed.recent import refuse_whole_batches
 from penstock.process.keyed.tables import NOW, Tables
 from penstock.process.pinned import ADDED, pinned
+from penstock.process.refusals import refuse_missing
 from penstock.process.source import PLACE
 
 _KEY, _EVENT = "_key", "_event"
@@ -28,13 +29,14 @@ def latest(table: DataFrame, *, on: str, name: str = "row") -> Callable[[DataFra
 
 
 def _beside(rows: DataFrame, tables: Tables, name: str) -> DataFrame:
-    if name in rows.columns:
+    refuse_missing(rows, tables.by, "the side of the events in a join with a table")
+    if name in (*rows.columns, PLACE):
         raise FlowError(f"events have a column {name!r} already", hint="choose another name=")
     own = StructType([column for column in rows.schema if column.name != PLACE])
     pin = pinned(f"event beside {name}", own, streaming=rows.isStreaming)
     place = [PLACE] if PLACE in rows.columns else []
     now = F.struct(F.struct(*pin.columns()).alias(_EVENT), *place, *pin.beside()).alias(NOW)
-    united = tables.beside(rows.select(F.col(tables.by[0]).alias(_KEY), now), [_KEY])
+    united = tables.beside(rows.select(F.col(f"`{tables.by[0]}`").alias(_KEY), now), [_KEY])
     if rows.isStreaming:
         refuse_whole_batches(rows)
         found = united.groupBy(_KEY).agg(F.last(NOW).alias(NOW), *tables.latest())

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from penstock.errors import FlowError
-from penstock.process.changes import is_gone, whole_row
+from penstock.process.changes import is_gone, newest_of_one_partition, whole_row
 from penstock.process.joins.view import (
     ID,
     KEY,
@@ -32,7 +32,8 @@ from penstock.process.keyed.buckets import Buckets
 from penstock.process.keyed.hashes import key_bucket, row_hash
 from penstock.process.keyed.runs import GONE, HASH
 from penstock.process.keyed.stateful import stateful
-from penstock.process.refusals import refuse_missing, refuse_unlike
+from penstock.process.keys import as_text, comparable, is_plain, is_readable
+from penstock.process.refusals import refuse_few_buckets, refuse_missing, refuse_unlike
 from penstock.process.source import DELETED, PLACE
 from penstock.process.state_description import StateDescription
 from penstock.process.vectorised import arrow_batches, arrow_schema, empty_frame, through_buckets
@@ -67,6 +68,7 @@ def tables(
         raise FlowError(f"there is no {how!r} join", hint=f"choose one of {', '.join(get_args(How))}")
     if len({*names, CHANGE, DELETED, PLACE}) < 5:
         raise FlowError(f"the names {names[0]!r} and {names[1]!r} are not free", hint="choose others: names=")
+    refuse_few_buckets(buckets)
     return TableJoin(other, both_on, both_keys, how, names, buckets)
 
 
@@ -82,29 +84,39 @@ class TableJoin:
     buckets: int
 
     def __call__(self, rows: DataFrame) -> DataFrame:
+        self._check(rows)
         sides = [self._side(frame, side) for side, frame in enumerate((rows, self.other))]
-        self._check(sides)
         if not rows.isStreaming:
             return self._replayed(sides)
-        return self._netted(self._changed([self._followed(frame, side) for side, frame in enumerate(sides)]))
+        followed = [self._followed(frame, side) for side, frame in enumerate(sides)]
+        return self._netted(self._changed(followed, self._encoded(rows)))
 
     def _side(self, rows: DataFrame, side: int) -> DataFrame:
         """Changes of a table: what a row is joined on, its id, whether it is gone, the row and its place."""
-        needed = (self.on[side], self.keys[side], PLACE)
-        refuse_missing(rows, needed, f"the {self.names[side]!r} side of a join")
+        on, key = (F.col(f"`{name}`") for name in (self.on[side], self.keys[side]))
         return rows.select(
-            F.col(self.on[side]).alias(KEY),
-            F.col(self.keys[side]).cast("string").alias(ID),
+            comparable(on, rows.schema[self.on[side]].dataType).alias(KEY),
+            as_text(key, rows.schema[self.keys[side]].dataType).alias(ID),
             is_gone(rows).alias(GONE),
             whole_row(rows).alias(_ROW),
             F.struct(*(F.col(PLACE)[part].alias(part) for part in _PLACE)).alias(PLACE),
         )
 
-    def _check(self, sides: list[DataFrame]) -> None:
-        left, right = (frame.schema[KEY].dataType for frame in sides)
+    def _check(self, rows: DataFrame) -> None:
+        for side, frame in enumerate((rows, self.other)):
+            needed = (self.on[side], self.keys[side], PLACE)
+            refuse_missing(frame, needed, f"the {self.names[side]!r} side of a join")
+        left, right = rows.schema[self.on[0]].dataType, self.other.schema[self.on[1]].dataType
         refuse_unlike(self.on[0], left, self.on[1], right)
-        if sides[0].isStreaming != sides[1].isStreaming:
+        if rows.isStreaming != self.other.isStreaming:
             raise FlowError("one side of a join of tables is a stream, and the other is not")
+
+    def _encoded(self, rows: DataFrame) -> str:
+        """What is kept of keys that have no text or value of their own: other keys are another state."""
+        on = [rows.schema[self.on[0]].dataType]
+        keys = [frame.schema[key].dataType for frame, key in zip((rows, self.other), self.keys, strict=True)]
+        kinds = [kind for kind in on if not is_plain(kind)] + [key for key in keys if not is_readable(key)]
+        return f" by {', '.join(kind.simpleString() for kind in kinds)}" if kinds else ""
 
     def _followed(self, changes: DataFrame, side: int) -> DataFrame:
         """A row that is joined on something else than its key has to be followed when that changes."""
@@ -116,7 +128,7 @@ class TableJoin:
             stateful(moved, by=ID, keeps=keeps, returns=changes.schema, buckets=self.buckets)
         )
 
-    def _changed(self, sides: list[DataFrame]) -> DataFrame:
+    def _changed(self, sides: list[DataFrame], encoded: str) -> DataFrame:
         """Through the state of both sides: rows of the join as they were and are."""
         named = [
             frame.withColumnRenamed(_ROW, row).withColumn(SIDE, F.lit(side))
@@ -126,8 +138,8 @@ class TableJoin:
         placed = united.withColumn(HASH, row_hash(KEY, (SIDE, ID)))
         empty = empty_frame(placed, placed.schema)
         step = ViewStep(self.how, empty)
-        name = f"{self.how} join of {_kinds(placed)}, in {self.buckets} buckets by {KEY}"
-        state = StateDescription(f"{self.how} join", placed.schema, (KEY,), self.buckets)
+        name = f"{self.how} join of {_kinds(placed)}{encoded}, in {self.buckets} buckets by {KEY}"
+        state = StateDescription(f"{self.how} join{encoded}", placed.schema, (KEY,), self.buckets)
         processor = Buckets(step, empty, name, state.lineage, streaming=True)
         pair = StructType([placed.schema[LEFT], placed.schema[RIGHT]])
         schema = (
@@ -198,7 +210,8 @@ class _Net:
 
 def _latest(changes: DataFrame) -> DataFrame:
     newest = F.max_by(F.struct(*changes.columns), F.col(PLACE)["offset"])
-    return changes.groupBy(ID).agg(newest.alias("newest")).select("newest.*").where(~F.col(GONE))
+    checked = newest_of_one_partition(newest, F.col(PLACE)["partition"], "a table that is joined")
+    return changes.groupBy(ID).agg(checked.alias("newest")).select("newest.*").where(~F.col(GONE))
 
 
 def _kinds(rows: DataFrame) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from penstock.errors import FlowError
 from penstock.process.keyed.runs import GONE, HASH, find_all
 from penstock.process.keyed.step import Done
 from penstock.process.source import PLACE
@@ -48,6 +49,7 @@ class ViewStep:
         changed = in_order.unique(self.by, keep="last", maintain_order=True).select(self.empty.columns)
         touched = changed.unique(KEY, maintain_order=True)
         before = find_all([self.empty, *runs], touched, (KEY,), (SIDE, ID))
+        _refuse_moved_keys(pl.concat([before, rows.select(before.columns)]), self.by)
         stays = before.join(changed, on=self.by, how="anti", nulls_equal=True)
         after = pl.concat([stays, changed.filter(~pl.col(GONE))])
         return Done(changed.sort(HASH), _compared(self._pairs(before), self._pairs(after)))
@@ -62,6 +64,20 @@ class ViewStep:
         later = own.is_null() | (other > own).fill_null(value=False)
         place = pl.when(later).then(f"{PLACE}_too").otherwise(PLACE).alias(PLACE)
         return found.select(LEFT_ID, RIGHT_ID, pl.struct(LEFT, RIGHT).alias(_PAIR), place)
+
+
+def _refuse_moved_keys(rows: pl.DataFrame, by: Sequence[str]) -> None:
+    """Offsets tell which of two changes is newer in one partition only."""
+    partition = pl.col(PLACE).struct.field("partition").alias("partition")
+    places = rows.select(*by, partition).unique(maintain_order=True)
+    moved_key = places.filter(places.select(by).is_duplicated())
+    if moved_key.height:
+        raise FlowError(
+            f"a table has changes of the key {moved_key[ID][0]!r} in its partitions "
+            f"{' and '.join(map(str, moved_key.filter(pl.col(ID) == pl.col(ID).first())['partition']))}: "
+            "it was given more partitions, and which change is the newest can't be told any more",
+            hint="copy the table to a new topic",
+        )
 
 
 def _compared(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:

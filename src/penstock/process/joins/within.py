@@ -1,5 +1,6 @@
 """Two streams, joined where events of the same key happened near each other; Spark's own join."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,11 +14,13 @@ from penstock.durations import duration
 from penstock.errors import FlowError
 from penstock.process.refusals import refuse_missing, refuse_unlike
 from penstock.process.source import PLACE
-from penstock.process.windows.order import TIME
+from penstock.process.windows.order import TIME, timestamp
 from penstock.process.windows.shape import MICROSECOND
 from penstock.process.windows.watermark import Watermark, as_watermark
 
 How = Literal["inner", "left", "right", "full"]
+Reach = str | timedelta | tuple[str | timedelta, str | timedelta]
+_ZERO = re.compile(r"\s*0+(\.0+)?\s*(milliseconds?|ms|seconds?|s|minutes?|min|hours?|h|days?|d)\s*")
 _SIDES, _KNOWN = ("_left", "_right"), "_known"
 
 
@@ -27,8 +30,8 @@ def within(
     on: str | Sequence[str],
     time: str | tuple[str, str],
     watermark: Watermark | str | timedelta,
-    before: str | timedelta | None = None,
-    after: str | timedelta | None = None,
+    before: Reach | None = None,
+    after: Reach | None = None,
     how: How = "inner",
     names: tuple[str, str] = ("left", "right"),
 ) -> "Within":
@@ -42,17 +45,54 @@ def within(
     or "full" an event of that side that has found no other is told with null beside it, when the watermark
     says that none can come any more; one whose key or time is not known, at once. Either side may come first;
     what can't be joined any more is forgotten. `time` names the column of the times, or one for each side.
+
+    `before="0 seconds"` joins events of equal times. A pair of lengths leaves out what is nearer:
+    `after=("5 seconds", "10 seconds")` joins what happened between 5 and 10 seconds afterwards. In a stream,
+    Spark drops and counts what is dated before 1970, where its watermarks begin.
     """
     keys = (on,) if isinstance(on, str) else tuple(on)
     if how not in get_args(How):
         raise FlowError(f"there is no {how!r} join", hint=f"choose one of {', '.join(get_args(How))}")
+    reach = reach_of(before, after)
+    times = (time, time) if isinstance(time, str) else time
+    if len({*names, *keys, PLACE}) < 3 + len(keys):
+        raise FlowError(f"the names {names[0]!r} and {names[1]!r} are not free", hint="choose others: names=")
+    return Within(other, keys, times, as_watermark(watermark), reach, how, names)
+
+
+def reach_of(before: Reach | None, after: Reach | None) -> tuple[timedelta, timedelta]:
+    """How far the other event may be before this one, and how far after; what is negative is the other way.
+
+    >>> [each.total_seconds() for each in reach_of(None, ("5 seconds", "10 seconds"))]
+    [-5.0, 10.0]
+    """
     if before is None and after is None:
         raise FlowError("a join of streams has no limit in time", hint='say before="1 hour", after=… or both')
-    reach = tuple(timedelta(0) if each is None else duration(each) for each in (before, after))
-    times = (time, time) if isinstance(time, str) else time
-    if len({*names, *keys}) < 2 + len(keys):
-        raise FlowError(f"the names {names[0]!r} and {names[1]!r} are not free", hint="choose others: names=")
-    return Within(other, keys, times, as_watermark(watermark), (reach[0], reach[1]), how, names)
+    pairs = [_nearest_and_furthest(each) for each in (before, after)]
+    (near_before, far_before), (near_after, far_after) = pairs
+    if not isinstance(before, tuple) and not isinstance(after, tuple):
+        return far_before, far_after
+    if before is not None and after is not None:
+        raise FlowError(
+            f"a join of streams from {before!r} before to {after!r} after leaves out what is between",
+            hint="say one of them, or join twice and unite what was found",
+        )
+    return (far_before, -near_before) if after is None else (-near_after, far_after)
+
+
+def _nearest_and_furthest(reach: Reach | None) -> tuple[timedelta, timedelta]:
+    if not isinstance(reach, tuple):
+        return timedelta(0), timedelta(0) if reach is None else _length(reach)
+    nearest, furthest = (_length(each) for each in reach)
+    if nearest > furthest:
+        raise FlowError(f"a join of streams reaches from {reach[0]!r} to {reach[1]!r}, which is less")
+    return nearest, furthest
+
+
+def _length(value: str | timedelta) -> timedelta:
+    """A length of time, which may be none at all."""
+    zero = value == timedelta(0) if isinstance(value, timedelta) else _ZERO.fullmatch(value)
+    return timedelta(0) if zero else duration(value)
 
 
 @dataclass(frozen=True)
@@ -82,7 +122,7 @@ class Within:
         time, which would stop the watermark of a quiet stream.
         """
         refuse_missing(rows, (*self.on, self.times[side]), f"the {self.names[side]!r} side of a join")
-        marked = self.watermark.marked(rows, F.col(self.times[side]))
+        marked = self.watermark.marked(rows, timestamp(rows, self.times[side]))
         keys = [
             _never_null(F.col(f"`{name}`"), rows.schema[name].dataType).alias(key)
             for name, key in zip(self.on, self._keys(side), strict=True)

@@ -12,17 +12,28 @@ from penstock.durations import duration
 from penstock.errors import FlowError
 from penstock.process.keyed.tables import NOW, Tables
 from penstock.process.pinned import ADDED, Pin, pinned
+from penstock.process.refusals import refuse_missing
 from penstock.process.source import PLACE
-from penstock.process.windows.order import OFFSET, ORDER, PARTITION, TIME, US, order_of, required_time
+from penstock.process.windows.order import (
+    OFFSET,
+    ORDER,
+    PARTITION,
+    TIME,
+    US,
+    order_of,
+    place_parts,
+    required_time,
+)
 from penstock.process.windows.watermark import Watermark, as_watermark
 
 EVENT, RECENT, TRUNCATED = "event", "recent", "truncated"
 REACH = "_reach"  # in the event: how far back the recent ones go, in microseconds
 HELD = "_last_"  # how the column of what is kept begins
-_SPAN, _KEY = "_span", "_key"
+_SPAN, _KEY, _ARRIVAL = "_span", "_key", "_arrival"
 _STRETCH = 4  # times the time; the longer, the fewer events are in two stretches, and the longer state stays
 _ROW_BY_ROW = "spark.sql.streaming.useStreamlineAggregator"
 _MICROSECOND = timedelta(microseconds=1)
+_OWN = (PLACE, TIME, *ORDER, REACH)  # columns that are no part of an event, also of one that was told before
 
 
 def recent(
@@ -46,10 +57,13 @@ def recent(
     `event time - within` and not after the event. Of equal times the later in the log comes first. At most
     so many are kept of a key: `truncated` is set where older ones may be missing. Of the recent events all
     columns are there, or those that `keeps` names: every event costs as much as all that is kept of its key.
+    Events that a flow has not read have no place in a log: in a batch they are taken by their times, of equal
+    ones in the order of the rows; in a stream, earlier events of exactly the same time have no order.
 
     State is kept for up to four times the time, and until the watermark has passed it (`within` behind,
-    unless it is said); in a stream, what is later than that is dropped by Spark. With `bounded_keys` the
-    state of a key stays for good, nothing is late, and there is no watermark.
+    unless it is said); in a stream, Spark drops and counts what is later than that, and all that is dated
+    before 1970, where its watermarks begin. With `bounded_keys` the state of a key stays for good, nothing is
+    late, and there is no watermark.
 
     `tables` are changes of tables with the same key, as flows read them: the result has the latest row of
     each under its name, or null. As the rows stay, the keys are bounded by those of the tables.
@@ -67,6 +81,9 @@ def recent(
             "keyed state can't leave out events that are dated ahead",
             hint="send them to an outlet first, in a flow of their own",
         )
+    taken = {EVENT, RECENT, TRUNCATED, PLACE} & {*(tables or {})}
+    if taken:
+        raise FlowError(f"{min(taken)!r} is a column of every result", hint="name the table otherwise")
     kept = None if keeps is None else tuple(keeps)
     return Recent(keys, time, length, at_most, kept, mark, Tables(keys, dict(tables or {})))
 
@@ -84,9 +101,15 @@ class Recent:
     tables: Tables
 
     def __call__(self, rows: DataFrame) -> DataFrame:
+        refuse_missing(rows, self.by, "what is looked at by its keys")
+        own = [name for name in rows.columns if name not in _OWN]
         marked = self._marked(rows)
-        pin = self._pin(rows)
-        entry = F.struct(*pin.columns(), *order_of(marked))
+        pin = pinned(
+            f"event of {self._held}",
+            StructType([each for each in rows.schema if each.name in own]),
+            streaming=rows.isStreaming,
+        )
+        entry = F.struct(*pin.columns(), *self._order(marked, own))
         place = [PLACE] if PLACE in rows.columns else []
         placed = marked.select(
             *(F.col(f"`{name}`").alias(key) for key, name in zip(self._keys, self.by, strict=True)),
@@ -94,12 +117,10 @@ class Recent:
             F.struct(entry.alias(EVENT), *place, *pin.beside()).alias(NOW),
         )
         united = self.tables.beside(placed, self._keys)
-        kept = self._as_state(united) if rows.isStreaming else self._by_windows(united)
-        return self._told(kept.where(F.col(NOW).isNotNull()) if self.tables.names else kept, place, pin)
-
-    def _pin(self, rows: DataFrame) -> Pin:
-        event = StructType([each for each in rows.schema if each.name != PLACE])
-        return pinned(f"event of {self._held}", event, streaming=rows.isStreaming)
+        kept = self._as_state(united) if rows.isStreaming else self._by_windows(united, place_parts(rows))
+        told = kept.where(F.col(NOW).isNotNull()) if self.tables.names else kept
+        held = [name for name in pin.held if self.keeps is None or name in self.keeps]
+        return self._told(told, _hashable(rows, held), place, pin)
 
     @property
     def _keys(self) -> list[str]:
@@ -115,10 +136,18 @@ class Recent:
         return self.within // _MICROSECOND
 
     def _marked(self, rows: DataFrame) -> DataFrame:
-        time = required_time(self.time)
+        time = required_time(rows, self.time)
         if self.watermark is None or not rows.isStreaming:
             return rows.withColumn(TIME, time)
         return self.watermark.marked(rows, time)
+
+    def _order(self, rows: DataFrame, own: list[str]) -> list[Column]:
+        """The order; of events in a stream that have no place, what they hold makes it the same each time."""
+        order = order_of(rows, numbered=True)
+        if rows.isStreaming and PLACE not in rows.columns:
+            content = [f"`{name}`" for name in _hashable(rows, own)]
+            return [*order[:-1], F.xxhash64(*content).alias(OFFSET)]
+        return order
 
     def _span(self) -> list[Column]:
         """State is kept in stretches that overlap by the time: one reaches back far enough from an event."""
@@ -147,16 +176,16 @@ class Recent:
         newest, now = self._newest().alias(self._held), F.last(NOW).alias(NOW)
         return self._reaching_back(grouped.agg(newest, now, *self.tables.latest()))
 
-    def _by_windows(self, placed: DataFrame) -> DataFrame:
+    def _by_windows(self, placed: DataFrame, parts: list[str]) -> DataFrame:
         """The same aggregate over all that came before in the log."""
         spanned = placed.select("*", *self._span())
         keys = [*self._keys, *(name for name in spanned.columns if name == _SPAN)]
-        log = [F.col(f"{NOW}.{EVENT}.{part}") for part in (PARTITION, OFFSET, US)]
-        so_far = Window.partitionBy(*keys).orderBy(*log).rowsBetween(Window.unboundedPreceding, 0)
+        logged = spanned.select("*", _arrival(keys, parts).alias(_ARRIVAL))
+        log = [f"{NOW}.{EVENT}.{part}" for part in ((PARTITION, OFFSET, US) if parts else (US, OFFSET))]
+        so_far = Window.partitionBy(*keys).orderBy(_ARRIVAL, *log)
+        newest = self._newest().over(so_far.rowsBetween(Window.unboundedPreceding, 0))
         rows = self.tables.latest(keys)
-        return self._reaching_back(
-            spanned.select(*keys, self._newest().over(so_far).alias(self._held), NOW, *rows)
-        )
+        return self._reaching_back(logged.select(*keys, newest.alias(self._held), NOW, *rows))
 
     def _reaching_back(self, kept: DataFrame) -> DataFrame:
         if self.watermark is None:
@@ -165,22 +194,38 @@ class Recent:
         first = F.col(f"{NOW}.{EVENT}.{US}") - F.lit(self._us)
         return kept.where(F.unix_micros(f"{_SPAN}.start") == first - F.pmod(first, every))
 
-    def _told(self, kept: DataFrame, place: list[str], pin: Pin) -> DataFrame:
+    def _told(self, kept: DataFrame, compared: list[str], place: list[str], pin: Pin) -> DataFrame:
         event = F.col(NOW)[EVENT]
         first = event[US] - F.lit(self._us)
         near = F.filter(self._held, lambda other: (other[US] > first) & (other[US] <= event[US]))
         found = kept.select(NOW, self._held, near.alias(RECENT), *self.tables.names)
-        itself = F.exists(RECENT, lambda other: _same_place(other, event))
-        whole = F.when(itself, F.col(RECENT)).otherwise(F.concat(F.array(self._kept(event)), RECENT))
         full = F.size(self._held) > self.at_most
         cut = full & (F.element_at(self._held, -1)[US] > first)
         return found.select(
             pin.whole(event, F.col(NOW)[ADDED], *ORDER).withField(REACH, F.lit(self._us)).alias(EVENT),
-            F.slice(whole, 1, self.at_most).alias(RECENT),
+            F.slice(self._with_itself_first(event, compared), 1, self.at_most).alias(RECENT),
             cut.alias(TRUNCATED),
             *self.tables.rows(),
             *(F.col(NOW)[name].alias(name) for name in place),
         )
+
+    def _with_itself_first(self, event: Column, compared: list[str]) -> Column:
+        """What is recent, in which the event may be anywhere among those of its time, or nowhere.
+
+        Events of one place (of united topics, exploded ones, or without any) are told apart by what they
+        hold; where that is the same too, it does not matter which is which.
+        """
+
+        def itself(other: Column) -> Column:
+            same = F.lit(True)
+            for name in (*ORDER, *compared):
+                same &= other[name].eqNullSafe(event[name])
+            return same
+
+        number = F.array_position(F.transform(RECENT, itself), F.lit(True)) - 1
+        others = F.filter(RECENT, lambda _, place: place != number)
+        moved = F.concat(F.array(self._kept(event)), others)
+        return F.when(F.coalesce(itself(F.get(RECENT, 0)), F.lit(False)), F.col(RECENT)).otherwise(moved)
 
 
 def refuse_whole_batches(rows: DataFrame) -> None:
@@ -192,6 +237,20 @@ def refuse_whole_batches(rows: DataFrame) -> None:
         )
 
 
-def _same_place(one: Column, other: Column) -> Column:
-    same = one[US] == other[US]
-    return same & (one[PARTITION] == other[PARTITION]) & (one[OFFSET] == other[OFFSET])
+def _arrival(keys: list[str], parts: list[str]) -> Column:
+    """When events were written, or rather the latest such time so far, which keeps a partition's order.
+
+    Partitions, of united topics or of one that was given more, have no other order in common.
+    """
+    if "written" not in parts:
+        return F.lit(0)
+    entry = F.col(f"{NOW}.{EVENT}")
+    topic = [F.col(f"{NOW}.{PLACE}.topic")] if "topic" in parts else []
+    so_far = Window.partitionBy(*keys, *topic, entry[PARTITION]).orderBy(entry[OFFSET])
+    return F.max(f"{NOW}.{PLACE}.written").over(so_far)
+
+
+def _hashable(rows: DataFrame, names: list[str]) -> list[str]:
+    """The columns that Spark can hash and compare: it can't where there is a map or a variant in them."""
+    kinds = {name: rows.schema[name].dataType.simpleString() for name in names}
+    return [name for name, kind in kinds.items() if "map<" not in kind and "variant" not in kind]

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import cast
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType, TimestampType
+from pyspark.sql.types import DoubleType, FloatType, StructType, TimestampType
 
 from penstock.durations import duration
 from penstock.errors import FlowError
@@ -15,6 +15,7 @@ from penstock.process.keyed.buckets import Buckets
 from penstock.process.keyed.function import Frames, KeyedFunction, OverColumns
 from penstock.process.keyed.runs import HASH
 from penstock.process.keyed.step import DUE, KeyedStep
+from penstock.process.refusals import refuse_missing
 from penstock.process.state_description import StateDescription
 from penstock.process.vectorised import empty_frame, through_buckets
 from penstock.process.windows.order import TIME, order_of, required_time
@@ -84,6 +85,7 @@ class Stateful:
     buckets: int
 
     def __call__(self, rows: DataFrame) -> DataFrame:
+        refuse_missing(rows, self.by, "what has state by its keys")
         taken = self._taken(rows)
         keeps, returns = self._kept(rows), _schema(self.returns).toNullable()
         kept, told, empty = (empty_frame(rows, schema) for schema in (keeps, returns, taken.schema))
@@ -100,8 +102,10 @@ class Stateful:
         if self.time is None or self.watermark is None:
             timed = rows.withColumn(TIME, F.lit(None).cast("timestamp"))
         else:
-            timed = self.watermark.marked(rows, required_time(self.time))
-        return timed.select(*rows.columns, F.xxhash64(*self.by).alias(HASH), *order_of(timed))
+            timed = self.watermark.marked(rows, required_time(rows, self.time))
+        columns = (f"`{name}`" for name in rows.columns)
+        keys = (_no_nan(rows, name) for name in self.by)
+        return timed.select(*columns, F.xxhash64(*keys).alias(HASH), *order_of(timed, numbered=True))
 
     def _kept(self, rows: DataFrame) -> StructType:
         """The columns of the key, and what is declared."""
@@ -134,3 +138,12 @@ class Stateful:
 
 def _schema(given: Schema) -> StructType:
     return given if isinstance(given, StructType) else cast(StructType, StructType.fromDDL(given))
+
+
+def _no_nan(rows: DataFrame, name: str) -> Column:
+    """A key; not NaN, which the joins of a function over frames would find or not, as it happens."""
+    key = F.col(f"`{name}`")
+    if not isinstance(rows.schema[name].dataType, FloatType | DoubleType):
+        return key
+    told = f"a key in column '{name}' is NaN; cast it to a text, or leave such events out"
+    return F.when(F.isnan(key), F.raise_error(F.lit(told))).otherwise(key)

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from penstock.errors import FlowError
-from penstock.process.changes import is_gone
+from penstock.process.changes import is_gone, newest_of_one_partition
 from penstock.process.pinned import ADDED, Pin, pinned
+from penstock.process.refusals import refuse_unlike
 from penstock.process.source import DELETED, PLACE
 
 NOW = "_now"  # the event that has come, with its place; null where a table's row has
@@ -42,6 +43,8 @@ class Tables:
         if self.changes and PLACE not in events.schema[NOW].dataType.names:  # type: ignore[attr-defined]
             raise FlowError(f"events beside tables have no {PLACE!r}", hint="let a flow read them")
         for name, table in self.changes.items():
+            for key, column in zip(keys, self.by, strict=True):
+                refuse_unlike(column, events.schema[key].dataType, column, table.schema[column].dataType)
             named = [F.col(f"`{column}`").alias(key) for key, column in zip(keys, self.by, strict=True)]
             changed = table.select(*named, _change(table, self._pin(name)).alias(name))
             events = events.unionByName(changed, allowMissingColumns=True)
@@ -49,12 +52,17 @@ class Tables:
 
     def latest(self, keys: Sequence[str] | None = None) -> list[Column]:
         """The last change of each table so far; in a batch, of those that were written before the event."""
-        found = [F.max_by(name, F.col(name)[_VERSION]) for name in self.names]
-        if keys is not None:
-            written = [F.col(NOW)[PLACE]["written"], *(F.col(name)["written"] for name in self.names)]
-            so_far = Window.partitionBy(*keys).orderBy(F.coalesce(*written), F.col(NOW).isNotNull())
-            found = [each.over(so_far) for each in found]
-        return [each.alias(name) for each, name in zip(found, self.names, strict=True)]
+        if keys is None:
+            return [F.max_by(name, F.col(name)[_VERSION]).alias(name) for name in self.names]
+        written = [F.col(NOW)[PLACE]["written"], *(F.col(name)["written"] for name in self.names)]
+        so_far = Window.partitionBy(*keys).orderBy(F.coalesce(*written), F.col(NOW).isNotNull())
+        return [self._checked(name, so_far).alias(name) for name in self.names]
+
+    def _checked(self, name: str, so_far: WindowSpec) -> Column:
+        """The last change; what came before in another partition can't be compared with it."""
+        version = F.col(name)[_VERSION]
+        newest = F.max_by(name, version).over(so_far)
+        return newest_of_one_partition(newest, version["partition"], f"the table {name!r}", so_far)
 
     def rows(self) -> list[Column]:
         """The latest row of each table, null where there is none or it was deleted."""

@@ -15,10 +15,11 @@ _MOST = 62  # one bit of a long for each
 def conditions_of(pattern: Pattern) -> tuple[Condition, ...]:
     """Return all conditions of a pattern, each once."""
     found: list[Condition] = []
-    for step in (step for way in pattern.ways for step in way):
-        for each in (step.condition, step.unless):
-            if each is not None and not any(_same(each, other) for other in found):
-                found.append(each)
+    said = [each for way in pattern.ways for step in way for each in (step.condition, step.unless)]
+    said += [] if pattern.absence is None else [pattern.absence.condition]
+    for each in said:
+        if each is not None and not any(_same(each, other) for other in found):
+            found.append(each)
     if len(found) > _MOST:
         raise FlowError(f"a pattern has {len(found)} conditions, at most {_MOST} expected")
     return tuple(found)

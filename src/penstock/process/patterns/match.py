@@ -7,8 +7,10 @@ from datetime import timedelta
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from penstock.errors import FlowError
 from penstock.process.keyed.recent import EVENT, REACH, RECENT, TRUNCATED, Recent, recent
 from penstock.process.patterns.conditions import bit_of, conditions_of, fulfilled
+from penstock.process.patterns.match_absent import match_absent
 from penstock.process.patterns.match_once import MatchOnce
 from penstock.process.patterns.once import FITS, MATCHED
 from penstock.process.patterns.pattern import Condition, Pattern, Step
@@ -41,11 +43,24 @@ def match(
 
     Matches may share events. Without `overlap` a match uses up all events of its key that came until then:
     events are taken in the log's order, in vectorised state, which real-time mode does not have.
+
+    A pattern that ends with `not_followed_by` is decided when the watermark has passed the time that it says:
+    its `event` is the last one of the steps. It runs on vectorised state, too, and takes all events that have
+    come until then in the order of their times; `at_most` does not bound it.
     """
+    keys = (by,) if isinstance(by, str) else tuple(by)
+    if taken := {EVENT, MATCHED, TRUNCATED, PLACE} & {*keys}:
+        raise FlowError(f"{min(taken)!r} is a column of every match", hint="rename the key before")
     listed = conditions_of(pattern)
     looked_at = recent(
-        by=by, time=time, within=within, at_most=at_most, watermark=watermark, bounded_keys=bounded_keys
+        by=keys, time=time, within=within, at_most=at_most, watermark=watermark, bounded_keys=bounded_keys
     )
+    if pattern.absence is not None:
+        if not overlap:
+            raise FlowError(
+                "a match that ends with what did not come uses nothing up", hint="leave overlap=False out"
+            )
+        return match_absent(pattern, pattern.absence, looked_at, strict=strict, conditions=listed)
     kind = Match if overlap else MatchOnce
     return kind(pattern, looked_at, strict, listed)
 
@@ -67,13 +82,13 @@ class Match:
         in_order = looked_at.withColumn(RECENT, F.reverse(RECENT))
         found = in_order.withColumn(MATCHED, F.coalesce(*(self._found(way) for way in self.pattern.ways)))
         place = [PLACE] if PLACE in found.columns else []
-        return found.where(F.col(MATCHED).isNotNull()).select(
-            *(F.col(EVENT)[name].alias(name) for name in self.recent.by),
+        told = found.where(F.col(MATCHED).isNotNull()).select(
             _plain(F.col(EVENT).dropFields(REACH)).alias(EVENT),
             F.transform(MATCHED, lambda number: _plain(F.get(RECENT, number))).alias(MATCHED),
             TRUNCATED,
             *place,
         )
+        return told.select(*(F.col(EVENT)[name].alias(name) for name in self.recent.by), "*")
 
     def _found(self, way: tuple[Step, ...]) -> Column:
         """The numbers of the events of a match that ends with the last event, or null."""

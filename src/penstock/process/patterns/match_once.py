@@ -6,15 +6,20 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, IntegerType, LongType, StructField, StructType
 
-from penstock.errors import FlowError
 from penstock.process.keyed.recent import TRUNCATED, Recent
 from penstock.process.keyed.stateful import stateful
+from penstock.process.keys import comparable, is_plain
 from penstock.process.patterns.chains import Way
 from penstock.process.patterns.conditions import bit_of, fulfilled
 from penstock.process.patterns.once import CLOCK, EVENT, FITS, MATCHED, PARTS, TIME, Once
-from penstock.process.patterns.pattern import Condition, Pattern, Step
+from penstock.process.patterns.pattern import Condition, Pattern, Step, refuse_repeats
+from penstock.process.refusals import refuse_missing
 from penstock.process.source import PLACE
+from penstock.process.windows.order import required_time
 from penstock.process.windows.shape import MICROSECOND
+
+_AT = "_at"  # the time of an event
+_TAKEN = (EVENT, MATCHED, PARTS, CLOCK, FITS, TIME, _AT, "due", "part")
 
 
 @dataclass(frozen=True)
@@ -27,31 +32,47 @@ class MatchOnce:
     conditions: tuple[Condition, ...]
 
     def __post_init__(self) -> None:
-        if any(step.repeats for way in self.pattern.ways for step in way):
-            raise FlowError(
-                "a pattern without overlap has a step that goes on, which could end in many ways",
-                hint="say how many events it has: Pattern.times(2, …)",
-            )
+        refuse_repeats(self.pattern, "a pattern without overlap")
 
     def __call__(self, rows: DataFrame) -> DataFrame:
         looked_at, place = self.recent, [PLACE] if PLACE in rows.columns else []
-        event = F.struct(*(f"`{name}`" for name in rows.columns if name != PLACE)).alias(EVENT)
-        fits, time = fulfilled(self.conditions).alias(FITS), F.unix_micros(looked_at.time).alias(TIME)
-        taken = rows.select(*{*looked_at.by, looked_at.time}, event, fits, time, *place)
-        taken = taken if self.strict else taken.where(F.col(FITS) != 0)
+        refuse_missing(rows, looked_at.by, "what is looked at by its keys")
+        keys = self._keys(rows)
+        taken = self._taken(rows, keys, place)
         lasting = looked_at.watermark is not None
         found = taken.transform(
             stateful(
-                Once(looked_at.by, tuple(self._way(steps) for steps in self.pattern.ways)),
-                by=looked_at.by,
+                Once(keys, tuple(self._way(steps) for steps in self.pattern.ways)),
+                by=keys,
                 keeps=StructType([StructField(PARTS, _parts(taken)), StructField(CLOCK, LongType())]),
-                returns=_returned(taken, [*looked_at.by, EVENT], place),
-                time=looked_at.time if lasting else None,
+                returns=_returned(taken, [EVENT], place),
+                time=_AT if lasting else None,
                 watermark=looked_at.watermark,
                 ttl=looked_at.within if lasting else None,
             )
         )
-        return found.select(*looked_at.by, EVENT, MATCHED, F.lit(False).alias(TRUNCATED), *place)
+        told = (F.col(EVENT)[name].alias(name) for name in looked_at.by)
+        return found.select(*told, EVENT, MATCHED, F.lit(False).alias(TRUNCATED), *place)
+
+    def _keys(self, rows: DataFrame) -> tuple[str, ...]:
+        """The names of the keys in state: their own, but where these or their values are not fit for it."""
+        fit = (
+            name not in _TAKEN and "." not in name and is_plain(rows.schema[name].dataType)
+            for name in self.recent.by
+        )
+        named = enumerate(zip(self.recent.by, fit, strict=True))
+        return tuple(name if own else f"_key{number}" for number, (name, own) in named)
+
+    def _taken(self, rows: DataFrame, keys: tuple[str, ...], place: list[str]) -> DataFrame:
+        time = required_time(rows, self.recent.time)
+        by = [
+            comparable(F.col(f"`{name}`"), rows.schema[name].dataType).alias(key)
+            for name, key in zip(self.recent.by, keys, strict=True)
+        ]
+        event = F.struct(*(f"`{name}`" for name in rows.columns if name != PLACE)).alias(EVENT)
+        fits, us = fulfilled(self.conditions).alias(FITS), F.unix_micros(time).alias(TIME)
+        taken = rows.select(*by, time.alias(_AT), event, fits, us, *place)
+        return taken if self.strict else taken.where(F.col(FITS) != 0)
 
     def _way(self, steps: tuple[Step, ...]) -> Way:
         bits = ((bit_of(self.conditions, s.condition), bit_of(self.conditions, s.unless)) for s in steps)

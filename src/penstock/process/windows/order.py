@@ -2,8 +2,10 @@
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
-from penstock.errors import DataError
+from penstock.errors import DataError, FlowError
+from penstock.process.refusals import refuse_missing
 from penstock.process.source import PLACE
 
 TIME = "_time"  # the column of which Spark makes the watermark; null where an event is dated too far ahead
@@ -14,10 +16,26 @@ _EARLY = (
 US, PARTITION, OFFSET = ORDER = ("_us", "_partition", "_offset")
 
 
-def required_time(column: str) -> Column:
+def column(rows: DataFrame, name: str) -> Column:
+    """Return a column by its name, which may have a dot; what is no name is a path into a struct."""
+    return F.col(f"`{name}`" if name in rows.columns else name)
+
+
+def timestamp(rows: DataFrame, name: str) -> Column:
+    """Return the column of a time; refuse what is no timestamp, of which Spark would make one at run time."""
+    if name.split(".")[0] not in rows.columns:
+        refuse_missing(rows, (name,), "what is looked at by its times")
+    found = column(rows, name)
+    kind = rows.select(found).schema[0].dataType.simpleString()
+    if kind != "timestamp":
+        raise FlowError(f"the time {name!r} is {kind}, expected a timestamp", hint="cast it before")
+    return found
+
+
+def required_time(rows: DataFrame, name: str) -> Column:
     """Return the time of an event; one that has none stops the flow."""
-    missing = data_error(F.lit(f"an event has no time in column '{column}'; filter such events out before"))
-    return F.coalesce(F.col(column), missing.cast("timestamp"))
+    message = f"an event has no time in column '{name}'; filter such events out before"
+    return F.coalesce(timestamp(rows, name), data_error(F.lit(message)).cast("timestamp"))
 
 
 def since_epoch(time: Column) -> Column:
@@ -35,12 +53,27 @@ def data_error(message: Column) -> Column:
     return F.raise_error(F.concat(*map(F.lit, name), message, F.lit("\n")))
 
 
-def order_of(rows: DataFrame) -> list[Column]:
-    """Return the columns of the order, of rows that have a watermark; without a place all are at the same."""
-    placed = PLACE in rows.columns
-    partition, offset = (F.col(PLACE)[part] if placed else F.lit(0) for part in ("partition", "offset"))
+def order_of(rows: DataFrame, time: Column | None = None, *, numbered: bool = False) -> list[Column]:
+    """Return the columns of the order, of rows that have a watermark or whose time is given.
+
+    Without a place all rows are at the same, unless those of a batch are to be numbered as they come. Others
+    may have the same place, too: those of united topics, or exploded ones.
+    """
+    partition, offset = _place(rows, numbered=numbered)
     return [
-        F.unix_micros(TIME).alias(US),
+        F.unix_micros(F.col(TIME) if time is None else time).alias(US),
         partition.cast("int").alias(PARTITION),
         offset.cast("long").alias(OFFSET),
     ]
+
+
+def place_parts(rows: DataFrame) -> list[str]:
+    """Return what is known of the place of rows in the log: its fields, of which there may be none."""
+    kind = rows.schema[PLACE].dataType if PLACE in rows.columns else None
+    return kind.names if isinstance(kind, StructType) else []
+
+
+def _place(rows: DataFrame, *, numbered: bool) -> tuple[Column, Column]:
+    if not place_parts(rows):
+        return F.lit(0), F.monotonically_increasing_id() if numbered and not rows.isStreaming else F.lit(0)
+    return F.col(PLACE)["partition"], F.col(PLACE)["offset"]

@@ -1,0 +1,32 @@
+"""Events held back until the watermark has passed them: each once, in the order of their times."""
+
+from random import Random
+
+import polars as pl
+import pytest
+
+from penstock.process.held import HoldStep
+from penstock.process.vectorised import BEFORE, FOREVER
+
+ROWS = {"_us": pl.Int64, "_partition": pl.Int32, "_offset": pl.Int64, "_event": pl.Int64}
+
+
+@pytest.mark.parametrize("placed", [True, False])
+def test_each_event_is_let_go_once_and_in_order(placed):
+    """Without places, events of equal times keep the order in which they came."""
+    random = Random(placed)
+    log = [(number // 4 + random.choice((0, 0, 1, 90)), 0, placed * number, number) for number in range(300)]
+    kept, told, mark, first = None, [], BEFORE, 0
+    while first < len(log):
+        size = random.randrange(1, 25)
+        rows = pl.DataFrame(log[first : first + size], ROWS, orient="row")
+        done = HoldStep()(kept, rows, mark, first // 4 - 1)
+        kept, told, mark, first = (
+            done.kept,
+            told + done.rows["_event"].to_list(),
+            first // 4 - 1,
+            first + size,
+        )
+        assert done.alarm == kept["_us"].min()
+    told += HoldStep()(kept, rows.clear(), mark, FOREVER).rows["_event"].to_list()
+    assert told == [number for *_, number in sorted(log, key=lambda row: (row[0], row[3]))]
