@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from random import Random
 from uuid import UUID
@@ -19,6 +19,8 @@ from penstock.pipeline.one_to_one import gives_one_result
 from penstock.process import keyed
 from penstock.process.source import DELETED, KnownSchemas, typed
 from penstock.process.target import encoded, with_id
+from penstock.settings import Settings
+from penstock.sinks.kafka import KafkaSink
 
 NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 PLACE = "struct<topic:string,partition:int,offset:bigint>"
@@ -94,6 +96,38 @@ def test_python_reads_what_was_written(orders, format):
     rows = encoded(frame, topic, flow="copy", schema_ids={"copies": 1}).collect()
     assert [codec.decode(bytes(row.value)) for row in rows] == events
     assert [bytes(row.key) for row in rows] == [topic.key_of(event) for event in events]
+
+
+def test_results_of_a_partition_stay_together_whatever_was_looked_up(spark):
+    """A batch that is repeated after a table has changed has other keys, and the same lanes."""
+    place = [("tx", number % 4, number) for number in range(40)]
+    lanes = []
+    for again in ("first", "second"):
+        rows = results(spark, *({"card": f"{again}{n}", "_source": at} for n, at in enumerate(place)))
+        lanes.append(
+            lanes_of(encoded(rows, ALERTS, flow="f"), lambda row: headers_of(row)["penstock.made-by"])
+        )
+    assert lanes[0] == lanes[1]
+    assert len(set(lanes[0].values())) == 3
+
+
+def test_results_without_a_source_are_in_the_order_of_time_and_name_their_lane(spark):
+    changes = [{"card": f"c{n % 5}", "at": NOW + timedelta(minutes=n * 7 % 40)} for n in range(40)]
+    rows = results(spark, *changes).drop("_source")
+    spread = KafkaSink(Settings(), "f", lanes=3)._spread(encoded(rows, ALERTS, flow="f", shuffled=True))
+    found = spread.withColumn("lane", F.spark_partition_id()).collect()
+    times = {}
+    for row in found:
+        assert headers_of(row) == {"penstock.made-by": f"f lane/{row.lane}"}
+        times.setdefault(row.lane, []).append(ALERTS.codec().decode(bytes(row.value)).at)
+    assert len(found) == 40
+    assert all(each == sorted(each) for each in times.values())
+
+
+def lanes_of(rows):
+    """The lane of each result, by what made it."""
+    spread = KafkaSink(Settings(), "f", lanes=3)._spread(rows).withColumn("lane", F.spark_partition_id())
+    return {headers_of(row)["penstock.made-by"]: row.lane for row in spread.collect()}
 
 
 def test_a_result_is_widened_filled_and_traced(spark):

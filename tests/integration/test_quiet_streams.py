@@ -8,7 +8,6 @@ import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from penstock.errors import FlowError
 from penstock.events import Event
 from penstock.log import Broker, Consumer, Producer, Topic, apply
 from penstock.pipeline import Pipeline, Runner, verify
@@ -72,11 +71,27 @@ def test_the_windows_of_a_quiet_stream_close(settings, spark, tmp_path):
     assert accounts["natively"].sound, accounts["natively"]
     assert (accounts["natively"].expected, accounts["natively"].found) == (3, 3)
     assert accounts["with_state"].windows == Conservation(taken=6, told=6, waiting=0, sent=0, dropped=0)
-    with (
-        Runner(pulses(None), place, spark=spark) as runner,
-        pytest.raises(FlowError, match=r"_penstock_clock.*: lost"),
-    ):
-        runner.wait(60)
+
+
+@pytest.mark.timeout(200)
+def test_idle_begins_with_the_first_event(settings, spark, tmp_path):
+    """A flow that has waited long for its first events has not moved its watermark meanwhile."""
+    pipeline, first = Pipeline("quiet-start"), Topic("quiet.first", Beat, key="heart")
+    soon = Watermark("1 second", idle="1 second")
+    tens = windows.tumbling("10 seconds", time="at", by="heart", watermark=soon)
+    written = Topic("quiet.counted", Pulse, key="heart")
+
+    @pipeline.flow(reads={"beats": first}, writes=written, output="append")
+    def counted(beats: DataFrame) -> DataFrame:
+        return beats.transform(tens.agg(F.count("*").alias("rows")))
+
+    with Runner(pipeline, replace(settings, data=tmp_path), spark=spark) as runner:
+        while "_penstock_clock.quiet-start.counted" not in Broker(settings).topics():
+            assert not runner.wait(0.2)
+        time.sleep(6)
+        with Producer(settings) as producer:
+            producer.send_all(first, [Beat("a", datetime.now(UTC) - timedelta(hours=2 - n)) for n in (0, 1)])
+        assert len(told(written, settings, runner, 2)) == 2
 
 
 def told(topic, settings, runner, rows):

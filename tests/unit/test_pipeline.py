@@ -124,3 +124,10 @@ def test_state_that_spark_refuses_is_not_tried_again():
     told = "StreamingQueryException: [STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE] Provided value schema …\nat …"
     assert "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE" in str(unfit_state(told))
     assert unfit_state("[CANNOT_OPEN_SOCKET] timed out") is None
+
+
+def test_a_checkpoint_of_spark_s_own_watermark_is_told_from_a_changed_flow():
+    before = {"version": "1", "reads": ["views"], "state": []}
+    found = list(compare_state(before, {**before, "reads": ["_penstock_clock.pages.by_hour", "views"]}))
+    assert [each.kept for each in found] == [False, True]
+    assert "Spark's own" in found[0].reason

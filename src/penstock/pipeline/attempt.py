@@ -27,8 +27,7 @@ from penstock.pipeline.settled import SettledBatches
 from penstock.pipeline.state import pins_of, refuse_changed_state
 from penstock.points import reach
 from penstock.process.java_client import java_settings
-from penstock.process.pinned import pinning
-from penstock.process.windows.watermark import ticking
+from penstock.process.pinned import Pins, pinning
 from penstock.sinks.sink import Sink
 
 _TICK = 0.1
@@ -73,9 +72,15 @@ class Attempt:
     _settled: SettledBatches = field(init=False)
 
     def __post_init__(self) -> None:
-        self._clock = Clock(self.planner.spark, self.planner.settings, self.job)
+        self._clock = Clock(self.planner, self.job, self.checkpoint)
         self._topics = ReadTopics(self.job, self.planner.settings, self.checkpoint)
         self._settled = SettledBatches(self.job, self.planner, self.judge, self.checkpoint)
+
+    def progressed(self, report: dict[str, Any]) -> None:
+        """A batch is finished; called in another thread."""
+        self.batches += 1
+        if self._clock.topics:
+            self._clock.reports.append(report)
 
     def run(self) -> None:
         """Run until the end; raises what made it fail."""
@@ -105,6 +110,10 @@ class Attempt:
         """Run a query over a span, to the end that its topics have when it starts, or until it is stopped."""
         start = self._start_native if self.job.native else self._start_with_sink
         self._watch(start(span, until_end), until_end)
+        if until_end and not self.stopping.is_set() and self._clock.finish():
+            self._watch(start(replace(span, ticks_only=True), True), True)
+        while not until_end and self._clock.unplanned and not self.stopping.is_set():
+            self._watch(start(span, False), False)
 
     def _backlog(self) -> int:
         """How many events are waiting: in real time they would be worked on one by one."""
@@ -143,10 +152,15 @@ class Attempt:
         return self._started(frame.writeStream.foreachBatch(self._take), until_end)
 
     def _planned(self, span: Span) -> DataFrame:
-        self._clock.begin_at(span.start)
-        pins = pins_of(self.checkpoint)
-        with ticking(self._clock), pinning(pins):
-            frame = self.job.rows(self.planner, span)
+        pins = Pins()
+
+        def plan() -> DataFrame:
+            nonlocal pins
+            pins = pins_of(self.checkpoint)
+            with pinning(pins):
+                return self.job.rows(self.planner, span)
+
+        frame = self._clock.planned(plan, span.start)
         if self.job.mode == "realtime":
             refuse_limits(self.job.label, frame)
         if self.job.mode != "replay":
@@ -168,7 +182,7 @@ class Attempt:
     def _take(self, frame: DataFrame, number: int) -> None:
         """Take a batch in; what fails here is kept, because Spark would only pass its text on."""
         try:
-            if self.stopping.is_set():
+            if self._is_to_stop():
                 raise StoppedError
             reach("flow.planned", self.job.label)
             assert self._sink is not None  # noqa: S101
@@ -193,21 +207,27 @@ class Attempt:
         query = next(each for each in running if each.name() == self.job.label)
         return query.streamingQuery().lastExecution().observedMetrics()
 
+    def _is_to_stop(self) -> bool:
+        """Whether the flow is to end with its batch, for good or to be planned again."""
+        return self.stopping.is_set() or self._clock.wants_planning
+
     def _watch(self, query: StreamingQuery, until_end: bool) -> None:
         try:
+            self._clock.resume(until_end=until_end)
             while not query.awaitTermination(_TICK):  # type: ignore[arg-type]
                 self._reach_commits()
                 if self.batches or self.job.native or not query.status["isTriggerActive"]:
                     self.begun()
-                if self.stopping.is_set():
-                    self._stop(query)
-                elif self.job.native:
+                if self.job.native and not self.stopping.is_set():
                     self._look_after_native()
                 if not until_end:
                     self._clock.look(query)
+                if self._is_to_stop():
+                    self._stop(query)
         except Exception:
             if not isinstance(self.failure, StoppedError):
                 raise
+            self.failure = None
         finally:
             query.stop()
             self._clock.close()

@@ -1,81 +1,244 @@
-"""The clock of a flow: while nothing comes, times are written to a topic, and watermarks move with them.
+"""The clock of a flow: its watermark is written to a topic, tick by tick, and comes back as a stream.
 
-They go through the log so that a batch that is repeated meets the same watermark.
+Ticks go through the log so that a batch that is repeated meets the same watermark. A tick follows the commit
+of a batch; it holds the highest times of all writers and says how far they were read. What was committed
+after the last tick is looked up in the log.
 """
 
+import json
 import time
+from collections import deque
+from collections.abc import Callable, Mapping
 from datetime import timedelta
+from functools import cached_property
+from typing import Any
 
-import confluent_kafka
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.durations import duration
+from penstock.events import new_id
 from penstock.log import Broker
-from penstock.log.client import Ear, configuration
 from penstock.log.ledger import Offsets
+from penstock.pipeline.checkpoint import Checkpoint
+from penstock.pipeline.event_times import EventTimes
 from penstock.pipeline.job import Job
-from penstock.process.source import kafka_rows
-from penstock.process.windows import Watermark
-from penstock.settings import Settings
+from penstock.pipeline.plan import Planner
+from penstock.pipeline.state import CLOCKS
+from penstock.pipeline.ticks import Ticks
+from penstock.pipeline.tracker import QUIET, Demand, Writer
+from penstock.pipeline.upstream import Upstream
+from penstock.points import reach
+from penstock.process.windows.lineage import SourceColumn, columns_of
+from penstock.process.windows.watermark import TimeLine, Watermark, ticking
 
-_CONFIG = {"cleanup.policy": "delete", "retention.ms": str(24 * 60 * 60 * 1000)}
+_GENERATION = "clock.json"  # beside the checkpoint: ticks of an earlier checkpoint are not ours
+_MICROSECOND = timedelta(microseconds=1)
+_SETTLED = 1.0  # seconds; a transaction's rows become visible partition by partition
+_KEPT_EVERY = 10.0  # seconds, while the watermark stands still
+_PLANNED_EVERY = 10.0
 
 
 class Clock:
-    """Ticks for the watermarks of one flow that have an idle policy; for others it does nothing."""
+    """Ticks for the watermarks of one flow; for flows that have none it does nothing.
 
-    def __init__(self, spark: SparkSession, settings: Settings, job: Job) -> None:
-        self.topic = f"_penstock_clock.{job.label}"
-        self._spark, self._settings = spark, settings
-        self._pause = duration(job.pause)  # for so long, what has come may wait for its batch
-        self._idle: timedelta | None = None
+    A real-time flow observes nothing: its watermark is Spark's own, and ticks follow the clock only.
+    """
+
+    def __init__(self, planner: Planner, job: Job, checkpoint: Checkpoint) -> None:
+        self.topic = f"{CLOCKS}{job.label}"
+        self.columns: dict[int, SourceColumn] = {}
+        self.reports: deque[dict[str, Any]] = deque()  # of batches, filled by another thread
+        self._planner, self._job, self._checkpoint = planner, job, checkpoint
+        self._times = EventTimes(planner, {topic.name: topic for topic in job.topics})
+        self._tracker = self._times.tracker
+        self._ticks = Ticks(planner.settings, self.topic)
         self._start: Offsets | None = None
-        self._producer: confluent_kafka.Producer | None = None
-        self._busy = time.monotonic()
+        self._generation: str | None = None
+        self._idle: float | None = None  # seconds, if one of the watermarks says it
+        self._stirred: float | None = None  # when something came
+        self._brought: dict[str, dict[int, int]] = {}
+        self._written: int | None = None
+        self._kept_at = self._planned_at = 0.0
+        self._until_end = False
 
     @property
     def topics(self) -> list[str]:
         """What the flow reads of it: nothing, unless one of its watermarks asked for it."""
-        return [] if self._idle is None else [self.topic]
+        return [] if self._generation is None else [self.topic]
 
-    def begin_at(self, start: Offsets | None) -> None:
-        """Let what is planned from now on read the ticks from there on."""
+    @property
+    def unplanned(self) -> bool:
+        """Whether writers have come that the plan has no place for."""
+        return self._times.unplanned
+
+    @property
+    def wants_planning(self) -> bool:
+        """Whether it is time to plan again, so that all writers have a place."""
+        due = time.monotonic() - self._planned_at > _PLANNED_EVERY
+        return self.unplanned and due and not self._until_end
+
+    def planned(self, plan: Callable[[], DataFrame], start: Offsets | None) -> DataFrame:
+        """Return what is planned with this clock; twice, if only then it is known what is to be observed."""
         self._start = start
+        while True:
+            self.columns, self._demands = {}, set[Demand]()
+            self._times.begin()
+            with ticking(self):
+                frame = plan()
+            if not self._times.demand(self._demands):
+                self._kept_at = self._planned_at = time.monotonic()
+                return frame
 
-    def __call__(self, watermark: Watermark) -> DataFrame | None:
-        """Return the stream of ticks for a watermark; its column is `time`."""
-        if watermark.idle is None:
+    def source(self, name: str, rows: DataFrame) -> DataFrame:
+        """Return what the flow reads of a topic, with its times observed."""
+        if self._job.mode != "stream":
+            return rows
+        seen = self._times.observe(name, rows)
+        self.columns |= columns_of(seen, name)
+        return seen
+
+    def ticks(self, watermark: Watermark, lines: frozenset[TimeLine]) -> DataFrame | None:
+        """Return the stream of ticks, unless nothing but Spark moves the watermark."""
+        idle = None if watermark.idle is None else duration(watermark.idle).total_seconds()
+        if idle is None and not lines:
             return None
-        idle = duration(watermark.idle)
-        self._idle = max(idle, self._idle or idle)  # none may move sooner than it says
-        Broker(self._settings).ensure(self.topic, 1, _CONFIG)
-        start = {topic: place for topic, place in (self._start or {}).items() if topic == self.topic}
-        lost = {"failOnDataLoss": "false"}  # a tick that nobody read in time would be one of the past anyway
-        rows = kafka_rows(
-            self._spark, self._settings, [self.topic], streaming=True, start=start, options=lost
-        )
-        return rows.select(F.col("timestamp").alias("time"))
+        if idle is not None:
+            self._idle = max(idle, self._idle or idle)  # none may move sooner than it says
+        delay = duration(watermark.delay, zero=True) // _MICROSECOND
+        self._demands |= {Demand(line, delay, QUIET if idle is None else idle) for line in lines}
+        generation = self._generation = self._generation or self._restored()
+        return self._ticks.stream(self._planner.spark, generation, self._start)
+
+    def resume(self, *, until_end: bool) -> None:
+        """Take up what was committed after the last tick, before anything else is learned."""
+        self._until_end = until_end
+        if self.topics:
+            self._times.forget_unknown_lines()
+            self._catch_up()
+            self._tracker.resume(time.monotonic())
+            if any(self._times.position.values()):
+                self._stirred = time.monotonic()
 
     def look(self, query: StreamingQuery) -> None:
-        """Write the time down if for so long there was nothing to work on; a tick is something, too."""
-        if self._idle is None:
-            return
-        now = time.monotonic()
-        if query.status["isDataAvailable"]:
-            self._busy = now
-        elif now - self._busy > (self._idle + self._pause).total_seconds():
-            self._busy = now
-            self._tick(time.time() - self._idle.total_seconds())
+        """Learn from the batches that have ended, and write a tick if the watermark is to move."""
+        if self.topics:
+            self._hear()
+            self._advance()
+            if self._idle is not None and not query.status["isDataAvailable"]:
+                self._follow(self._idle + duration(self._job.pause).total_seconds())
+
+    def finish(self) -> bool:
+        """Learn from what has ended; True if there are ticks that nobody has read."""
+        if not self.topics:
+            return False
+        self._catch_up()
+        for topic, end in self._times.position.items():
+            self._times.note_unread(topic, end, end)
+        time.sleep(max(0.0, self._times.new_at + _SETTLED - time.monotonic()))
+        self._advance()
+        read = self._checkpoint.position().get(self.topic, {}).get(0, 0)
+        return self._ticks.end() > read
 
     def close(self) -> None:
         """Let go of the broker."""
-        if self._producer is not None:
-            self._producer.flush(5)
+        self._ticks.close()
 
-    def _tick(self, at: float) -> None:
-        if self._producer is None:
-            self._producer = confluent_kafka.Producer(configuration(self._settings, {}, {}, Ear()))
-        self._producer.produce(self.topic, b"", timestamp=int(1000 * at))
-        self._producer.poll(0)
+    @cached_property
+    def _upstream(self) -> Upstream:
+        return Upstream(self._planner.settings)
+
+    def _restored(self) -> str:
+        """Take over what the last tick of this checkpoint says, and return what its ticks are known by."""
+        self._ticks.prepare()
+        written = self._checkpoint.read(_GENERATION)
+        if written is None:
+            return self._begin()
+        generation = str(json.loads(written)["generation"])
+        last = self._ticks.last(generation)
+        if last is None:
+            return generation
+        position = {
+            topic: {int(number): offset for number, offset in each.items()}
+            for topic, each in last["position"].items()
+        }
+        if _is_ahead(position, self._checkpoint.position()):
+            return self._begin()  # an older checkpoint was restored: what it has not read is to come
+        self._times.position, self._written = position, last["time"]
+        self._tracker.restore(last["kept"])
+        return generation
+
+    def _begin(self) -> str:
+        generation = new_id()
+        self._checkpoint.write(_GENERATION, json.dumps({"generation": generation}))
+        return generation
+
+    def _hear(self) -> None:
+        reports = [self.reports.popleft() for _ in range(len(self.reports))]
+        if self._times.hear(reports):
+            self._stirred = time.monotonic()
+
+    def _catch_up(self) -> None:
+        self._hear()
+        self._times.catch_up(self._checkpoint.position())
+
+    def _advance(self) -> None:
+        now = time.monotonic()
+        if now - self._times.new_at < _SETTLED or not self._times.position:
+            return
+        asleep = self._tracker.quiet()
+        self._tracker.wait_for({each for each in asleep if self._has_more(*each)}, now)
+        if self._is_expecting():
+            return
+        unkept = now - self._kept_at > _KEPT_EVERY and self._ticks.position != self._times.position
+        if self._tracker.advance(now) != self._written or unkept:
+            self._tick(clock=False)
+
+    def _is_expecting(self) -> bool:
+        """Whether a flow upstream has not brought all that waited when it was heard of, or it is unread."""
+        writers = {(topic, Writer.parse(name)) for topic, name in self._tracker.writers()}
+        if self._upstream.expected(writer for _, writer in writers):
+            return True
+        for topic in {topic for topic, writer in writers if writer.flow} - {*self._brought}:
+            self._brought[topic] = Broker(self._planner.settings).committed_end(topic)
+        return _is_ahead(self._brought, self._times.position)
+
+    def _has_more(self, topic: str, name: str) -> bool:
+        writer = Writer.parse(name)
+        return (topic, writer.partition) in self._times.unread or self._upstream.behind(writer)
+
+    def _follow(self, quiet: float) -> None:
+        """Let the watermark follow the clock if for so long nothing has come, and nothing is on its way."""
+        if self._stirred is None or time.monotonic() - self._stirred < quiet:
+            return
+        self._stirred = time.monotonic()
+        if not self._is_on_its_way():
+            self._tracker.follow(int(1_000_000 * (time.time() - (self._idle or 0.0))))
+            self._tick(clock=True)
+
+    def _is_on_its_way(self) -> bool:
+        broker = Broker(self._planner.settings)
+        ends = {topic: broker.committed_end(topic) for topic in self._times.topics}
+        if _is_ahead(ends, self._times.position):
+            return True
+        return any(self._upstream.behind(Writer.parse(name)) for _, name in self._tracker.writers())
+
+    def _tick(self, *, clock: bool) -> None:
+        reach("clock.tick", self._job.label)
+        tick: Mapping[str, Any] = {
+            "generation": self._generation,
+            "time": self._tracker.reached,
+            "clock": clock,
+            "position": self._times.position,
+            "kept": self._tracker.to_dict(),
+        }
+        if self._ticks.write(tick):
+            self._written, self._kept_at = self._tracker.reached, time.monotonic()
+
+
+def _is_ahead(position: Offsets, other: Offsets) -> bool:
+    return any(
+        offset > other.get(topic, {}).get(number, 0)
+        for topic, each in position.items()
+        for number, offset in each.items()
+    )

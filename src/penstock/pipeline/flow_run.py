@@ -4,7 +4,7 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from penstock.errors import (
     ConfigurationError,
@@ -81,10 +81,10 @@ class FlowRun:
             return not self._thread.is_alive()
         return True
 
-    def progressed(self) -> None:
+    def progressed(self, report: dict[str, Any]) -> None:
         """A batch is finished."""
         if self._attempt is not None:
-            self._attempt.batches += 1
+            self._attempt.progressed(report)
         if self.status == "starting":
             self.status = "running"
 

@@ -8,6 +8,10 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 Column = dict[str, Any]  # its name, type and metadata, as Spark's JSON has them
+_NARROW = (
+    "Project", "Filter", "Generate", "SubqueryAlias", "Union", "CollectMetrics",
+    "StreamingRelation", "LogicalRelation", "Relation", "LogicalRDD", "MapIn", "ArrowEval", "BatchEval",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,11 @@ def optimised_plan(frame: DataFrame) -> Node:
     """Return the plan of a DataFrame without what it has no use for."""
     optimizer = frame.sparkSession._jsparkSession.sessionState().optimizer()
     return _node(optimizer.execute(frame._jdf.queryExecution().analyzed()))
+
+
+def is_narrow(plan: Node) -> bool:
+    """Whether each row of a plan is made where its source is read, so that they stay in the log's order."""
+    return all(node.name.startswith(_NARROW) for node in plan.walk())
 
 
 def _node(java: Any) -> Node:

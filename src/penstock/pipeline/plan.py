@@ -16,10 +16,12 @@ from penstock.log import Broker, Table, Topic
 from penstock.log.ledger import Offsets
 from penstock.log.ranges import Ranges
 from penstock.pipeline.flow import Flow
+from penstock.pipeline.logical import is_narrow, logical_plan
 from penstock.pipeline.one_to_one import gives_one_result
 from penstock.process.lookup import current
 from penstock.process.source import KnownSchemas, kafka_rows, known_schemas, typed, undecodable
 from penstock.process.target import encoded, made_by, with_messages
+from penstock.process.windows.watermark import as_source
 from penstock.registry import Registry
 from penstock.schemas import AvroCodec, JsonSchemaCodec
 from penstock.settings import Settings
@@ -34,11 +36,12 @@ _CODECS = {"avro": AvroCodec, "json-schema": JsonSchemaCodec}
 
 @dataclass(frozen=True)
 class Span:
-    """The part of the log that is read: between two places, or only what tables hold."""
+    """The part of the log that is read: between two places, or only what tables hold, or only ticks."""
 
     start: Offsets | None = None
     end: Offsets | None = None
     tables_only: bool = False
+    ticks_only: bool = False
 
 
 WHOLE = Span()
@@ -61,9 +64,7 @@ class Planner:
     def results(self, flow: Flow, span: Span = WHOLE) -> DataFrame:
         """Return what the flow's function makes of its topics, as a stream or, in replay, as a table."""
         sources = {
-            name: typed(
-                self._rows(flow, topic, span), topic, self.known(topic), counted=self._counted(flow, name)
-            )
+            name: as_source(topic.name, self._typed(flow, name, topic, span))
             for name, topic in flow.reads.items()
         }
         sources |= {
@@ -82,8 +83,16 @@ class Planner:
         assert isinstance(flow.writes, Topic)  # noqa: S101
         outlets = {topic.name: topic for topic in flow.outlets}
         ids = self._schema_ids([flow.writes, *flow.outlets])
-        one = self.gives_one_result(flow)
-        return encoded(results, flow.writes, flow=label, outlets=outlets, schema_ids=ids, one_to_one=one)
+        one, shuffled = self.gives_one_result(flow), not is_narrow(logical_plan(results))
+        return encoded(
+            results,
+            flow.writes,
+            flow=label,
+            outlets=outlets,
+            schema_ids=ids,
+            one_to_one=one,
+            shuffled=shuffled,
+        )
 
     def with_messages(self, flow: Flow, label: str, results: DataFrame) -> DataFrame:
         """Return results for a table, with the messages of its side outputs."""
@@ -147,8 +156,12 @@ class Planner:
         except UnknownSchemaError:
             return replace(known, unknown=known.unknown | {id})
 
+    def _typed(self, flow: Flow, name: str, topic: Topic[Any], span: Span) -> DataFrame:
+        counted = self._counted(flow, name)
+        return typed(self._rows(flow, topic, span), topic, self.known(topic), counted=counted)
+
     def _rows(self, flow: Flow, topic: Topic[Any], span: Span) -> DataFrame:
-        nothing = span.tables_only and not isinstance(topic, Table)
+        nothing = span.ticks_only or (span.tables_only and not isinstance(topic, Table))
         return kafka_rows(
             self.spark,
             self.settings,

@@ -17,6 +17,7 @@ from penstock.process.pinned import Pins
 from penstock.process.state_description import described, difficulties
 
 DESCRIPTION = "penstock.json"  # beside the checkpoint
+CLOCKS = "_penstock_clock."  # topics of watermarks
 _STATEFUL = (
     "Aggregate",
     "Join",
@@ -179,6 +180,8 @@ def _topic(name: str, before: bool, after: bool) -> Finding:
         return Finding(subject, True, "it is read as before")
     if before:
         return Finding(subject, False, "the flow does not read it any more")
+    if name.startswith(CLOCKS):
+        return Finding(subject, False, "the checkpoint is of a version whose watermarks were Spark's own")
     return Finding(subject, False, "it is new, and a checkpoint's topics are fixed")
 
 

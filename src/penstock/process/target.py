@@ -8,13 +8,15 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import NullType, StructType
 
 from penstock.errors import FlowError
-from penstock.log import Topic
+from penstock.events.event import time_field
+from penstock.log import Table, Topic
 from penstock.process.route import OUTLET, Route, check_columns
 from penstock.process.source import HEADERS, PLACE
 
 MADE_BY = "penstock.made-by"
+SPREAD, ORDER = "_spread", "_order"
 MESSAGE = "_message"
-MESSAGE_TYPE = f"struct<topic:string,key:binary,value:binary,headers:{HEADERS}>"
+MESSAGE_TYPE = f"struct<topic:string,key:binary,value:binary,headers:{HEADERS},{SPREAD}:bigint>"
 _PARTS = ("topic", "partition", "offset")
 _ID_OPTIONS = {
     "timeZone": "UTC",
@@ -32,8 +34,12 @@ def encoded(
     outlets: Mapping[str, Topic[Any]] | None = None,
     schema_ids: Mapping[str, int] | None = None,
     one_to_one: bool = False,
+    shuffled: bool = False,
 ) -> DataFrame:
-    """Return a flow's results as Kafka's rows: topic, key, value and headers.
+    """Return a flow's results as Kafka's rows: topic, key, value and headers, and where its sink puts them.
+
+    Results of one partition of a source have one `_spread`, so that they stay together whatever they hold.
+    Where they may have been `shuffled`, `_order` is their order: that of the log, or else of their times.
 
     What can't be as described raises a FlowError now; a row that has no place in its topic, such as one with
     a null in a required field, fails the query when it comes. Rows whose `outlet` is set go to the topic of
@@ -44,9 +50,12 @@ def encoded(
     if OUTLET in results.columns:
         routes += _side_routes(outlets or {}, flow, ids)
     check_columns(results.schema, [route.topic for route in routes], flow)
-    message = _routed(results.schema, routes, flow)
-    made = _with_events(results, routes).select(message.alias(MESSAGE), _headers(results.schema, flow))
-    return made.select(f"{MESSAGE}.*", "headers")
+    schema = results.schema
+    own = [_headers(schema, flow).alias("headers"), _spread(schema).alias(SPREAD)]
+    if shuffled and (PLACE in schema.names or not isinstance(topic, Table)):
+        own.append(_order(schema, routes).alias(ORDER))
+    made = _with_events(results, routes).select(_routed(schema, routes, flow).alias(MESSAGE), *own)
+    return made.select(f"{MESSAGE}.*", *made.columns[1:])
 
 
 def with_messages(
@@ -64,7 +73,8 @@ def with_messages(
         return results.withColumn(MESSAGE, nothing)
     schema, routes = results.schema, _side_routes(outlets, flow, schema_ids)
     message, headers = _routed(schema, routes, flow), _headers(schema, flow)
-    routed = F.when(F.col(OUTLET).isNotNull(), message.withField("headers", headers))
+    placed = message.withField("headers", headers).withField(SPREAD, _spread(schema))
+    routed = F.when(F.col(OUTLET).isNotNull(), placed)
     kept = [F.col(f"`{name}`") for name in results.columns if name != OUTLET]
     return _with_events(results, routes).select(*kept, routed.alias(MESSAGE))
 
@@ -126,11 +136,24 @@ def _routed(schema: StructType, routes: list[Route], flow: str) -> Column:
     return message.otherwise(F.raise_error(astray))
 
 
+def _spread(schema: StructType) -> Column:
+    """A number that the results of a partition have in common; null where they come from no event."""
+    if PLACE not in schema.names:
+        return F.lit(None).cast("long")
+    return F.hash(F.col(PLACE)["topic"]).cast("long") + F.col(PLACE)["partition"]
+
+
+def _order(schema: StructType, routes: list[Route]) -> Column:
+    times = [F.col(each.name)[time_field(each.topic.event, each.topic.time)] for each in routes]
+    at = F.unix_micros(F.coalesce(*times))
+    return F.coalesce(F.col(PLACE)["offset"], at) if PLACE in schema.names else at
+
+
 def _headers(schema: StructType, flow: str) -> Column:
     if PLACE not in schema.names:
-        return F.array(made_by(flow)).alias("headers")
+        return F.array(made_by(flow))
     place = F.concat_ws("/", *(F.col(PLACE)[part].cast("string") for part in _PARTS))
-    return F.array(made_by(flow, F.when(F.col(PLACE).isNotNull(), place))).alias("headers")
+    return F.array(made_by(flow, F.when(F.col(PLACE).isNotNull(), place)))
 
 
 def made_by(flow: str, place: Column | None = None) -> Column:

@@ -9,7 +9,7 @@ from typing import Literal
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from penstock.durations import duration
@@ -25,14 +25,17 @@ from penstock.sinks.tasks import task_errors
 from penstock.sinks.transactional import Message
 
 Guarantee = Literal["exactly-once", "at-most-once"]
+_SPREAD, _ORDER, _LANE = "_spread", "_order", "_lane"
 
 
 class KafkaSink:
     """Writes rows of (topic, key, value, headers) in transactions.
 
-    Rows are spread by key over `lanes`; each lane is exactly once, and a batch becomes visible lane by lane.
-    The number of lanes is frozen in the ledger when the sink is first opened: the same row has to come to the
-    same lane when its batch is repeated.
+    Rows are spread over `lanes`; each lane is exactly once, and a batch becomes visible lane by lane. The
+    number of lanes is frozen in the ledger when the sink is first opened: the same row has to come to the
+    same lane when its batch is repeated. So rows go by `_spread`, a number that does not depend on what they
+    hold; where it is null they go by their key, and their first header says which lane it was. A lane is
+    written in the order of `_order`. Neither column need be there.
     """
 
     def __init__(
@@ -111,7 +114,25 @@ class KafkaSink:
 
     def _spread(self, rows: DataFrame) -> DataFrame:
         """The same row comes to the same lane whenever its batch is made."""
-        return rows.repartition(self.lanes, F.hash(F.coalesce("key", "value")))
+        by_key = F.hash(F.coalesce("key", "value")).cast("long")
+        spread = F.coalesce(_SPREAD, by_key) if _SPREAD in rows.columns else by_key
+        numbered = rows.withColumn(_LANE, F.pmod(spread, F.lit(self.lanes)).cast("int"))
+        if _SPREAD in rows.columns:
+            numbered = numbered.withColumn("headers", _with_lane())
+        laned = numbered.repartitionById(self.lanes, F.col(_LANE))
+        ordered = laned.sortWithinPartitions(_ORDER) if _ORDER in rows.columns else laned
+        return ordered.select("topic", "key", "value", "headers")
+
+
+def _with_lane() -> Column:
+    """Headers whose first one also tells the lane of a row that was spread by its key."""
+    name = F.concat(F.lit(" lane/"), F.col(_LANE).cast("string")).cast("binary")
+
+    def named(header: Column, place: Column) -> Column:
+        laned = header.withField("value", F.concat(header["value"], name))
+        return F.when(place == 0, laned).otherwise(header)
+
+    return F.when(F.col(_SPREAD).isNull(), F.transform("headers", named)).otherwise(F.col("headers"))
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import StructField, StructType
 
 from penstock.log import Topic
-from penstock.process.windows.watermark import ticking
+from penstock.process.windows.watermark import as_source, ticking
 from penstock.sinks.tasks import task_errors
+from penstock.testing.feed_clock import FeedClock
 from penstock.testing.topic_rows import TopicRows
 
 _TRIES, _REST = 20, 0.1  # seconds
@@ -33,8 +34,8 @@ class Feed:
     where an event counts as written at its own time unless `Sent(event, written=…)` says otherwise, and of a
     Table also `_deleted`, which `Tombstone(key)` sets.
 
-    A call of `send` is a batch; `advance` moves the watermark to a time. `results` are all rows so far, those
-    for outlets included.
+    A call of `send` is a batch, after which the watermark moves as it does in a flow; `advance` moves it to a
+    time. `results` are all rows so far, those for outlets included.
     """
 
     def __init__(
@@ -47,24 +48,29 @@ class Feed:
     ) -> None:
         self.results: list[Row] = []
         self._sources = {name: _Source(spark, read) for name, read in reads.items()}
-        self._clock = _Source(spark, "time timestamp")
+        self._clock = FeedClock(_Source(spark, "time timestamp, clock boolean"))
         self._folder = tempfile.TemporaryDirectory(prefix="penstock-feed-", ignore_cleanup_errors=True)
-        with ticking(lambda _: self._clock.frame):
-            made = function(**{name: source.frame for name, source in self._sources.items()})
+        with ticking(self._clock):
+            made = function(**{name: as_source(name, source.frame) for name, source in self._sources.items()})
         writer = made.writeStream.outputMode(output).foreachBatch(self._take)
         self._query = writer.option("checkpointLocation", self._folder.name).start()
 
     def send(self, **events: Sequence[Any]) -> list[Row]:
         """Send events as one batch, and return what came out."""
         with self._between_batches():
-            for name, rows in events.items():
-                self._sources[name].add(rows)
-        return self._run()
+            taken = {name: self._sources[name].add(rows) for name, rows in events.items()}
+        before = len(self.results)
+        self._run()
+        if self._clock.learn(taken):
+            self._run()
+        return self.results[before:]
 
     def advance(self, to: datetime) -> list[Row]:
         """Move the watermark, and return what came out."""
-        self._clock.add([(to,)])
-        return self._run()
+        before = len(self.results)
+        self._clock.move(to)
+        self._run()
+        return self.results[before:]
 
     def close(self) -> None:
         """End the stream. Spark may still be tidying its state up: what is left then is removed once more."""
@@ -94,11 +100,9 @@ class Feed:
         finally:
             lock.unlock()
 
-    def _run(self) -> list[Row]:
-        before = len(self.results)
+    def _run(self) -> None:
         with task_errors():
             self._query.processAllAvailable()
-        return self.results[before:]
 
     def _take(self, rows: DataFrame, number: int) -> None:  # noqa: ARG002
         self.results += rows.collect()
@@ -118,9 +122,11 @@ class _Source:
         self._stream = getattr(streams, "MODULE$").apply(spark._jsparkSession, 1, encoder)
         self.frame = DataFrame(self._stream.toDF(), spark)
 
-    def add(self, rows: Sequence[Any]) -> None:
+    def add(self, rows: Sequence[Any]) -> list[dict[str, Any]]:
         made = self._values if self._rows is None else self._rows.row
-        self._put([made(row) for row in rows])
+        taken = [made(row) for row in rows]
+        self._put(taken)
+        return taken
 
     def _values(self, row: Any) -> dict[str, Any]:
         return dict(row) if isinstance(row, Mapping) else dict(zip(self._schema.names, row, strict=True))

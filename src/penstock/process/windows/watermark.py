@@ -1,37 +1,68 @@
 """The watermark: how long to wait for events that are on their way."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import reduce
-from typing import Any
+from typing import Any, Protocol
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from penstock.durations import duration
 from penstock.errors import FlowError
+from penstock.process.windows.lineage import Columns, traced
 from penstock.process.windows.order import TIME
 
 _TICK = "_tick"
 _NEVER = -(2**62)  # microseconds
-Clock = Callable[["Watermark"], DataFrame | None]
+_WRITTEN = "_source.written"
+
+
+@dataclass(frozen=True)
+class TimeLine:
+    """Event times of a source as a watermark looks at them, those dated `future` microseconds ahead aside."""
+
+    source: str
+    column: str
+    future: int | None = None
+    arrived: str = _WRITTEN
+
+
+class Clock(Protocol):
+    """Moves watermarks by ticks: a stream with the columns `time` and `clock`, which is true where the time
+    does not depend on events."""
+
+    @property
+    def columns(self) -> Columns:
+        """The columns of the sources whose times it knows."""
+
+    def source(self, name: str, rows: DataFrame) -> DataFrame:
+        """Return what a flow reads under a name, so that its times become known."""
+
+    def ticks(self, watermark: "Watermark", lines: frozenset[TimeLine]) -> DataFrame | None:
+        """Return the ticks for a watermark, if it has any; without lines, it follows Spark's own."""
+
+
 _clock: ContextVar[Clock | None] = ContextVar("clock", default=None)
 
 
 @contextmanager
 def ticking(clock: Clock) -> Iterator[None]:
-    """While plans are made here, let streams of times (in their column `time`) move watermarks, too.
-
-    The clock is asked for the stream that is to move a watermark, and may have none for it.
-    """
+    """While plans are made here, let a clock move watermarks."""
     before = _clock.set(clock)
     try:
         yield
     finally:
         _clock.reset(before)
+
+
+def as_source(name: str, rows: DataFrame) -> DataFrame:
+    """Return what a flow reads under a name; a clock gets to know its times."""
+    clock = _clock.get()
+    return rows if clock is None or not rows.isStreaming else clock.source(name, rows)
 
 
 @dataclass(frozen=True)
@@ -41,20 +72,27 @@ class Watermark:
     >>> Watermark("30 seconds")
     Watermark(delay='30 seconds', idle=None, future=None, sources=None, arrived='_source.written')
 
-    By itself it is a guess: `delay` behind the latest event of all. With `sources`, as in
-    `sources=("partition", [0, 1, 2, 3])`, it is `delay` behind the source that is furthest back, and stands
-    still until every one of them has been heard of; Spark then reads the stream once for each. Events dated
-    more than `future` after the time at which they were written to the log (`arrived`) do not move it.
+    In a flow it is `delay` behind the writer that is furthest back: a writer is a partition of the topic
+    and, in topics that flows write, a partition that the flow has read. So an event is late only if an
+    earlier one of its own writer is newer by more than the delay. A writer that has been quiet for a minute,
+    or for `idle`, while others go on is not waited for. Events dated more than `future` after the time at
+    which they were written to the log (`arrived`) do not move the watermark.
 
-    It stands still while nothing comes. With `idle`, a running flow that has heard nothing for so long lets
-    it follow the clock, as far behind: the last windows of a quiet stream close, and what is older is late.
+    On other DataFrames, and where a flow computes the time itself, it is Spark's own: `delay` behind the
+    latest event of all. With `sources`, as in `sources=("partition", [0, 1, 2, 3])`, that is `delay` behind
+    the source that is furthest back, and stands still until every one of them has been heard of; Spark then
+    reads the stream once for each.
+
+    It stands still while nothing comes. With `idle`, a running flow that has heard nothing for so long since
+    its last event lets it follow the clock, as far behind: the last windows of a quiet stream close, and what
+    is older is late.
     """
 
     delay: str | timedelta
     idle: str | timedelta | None = None
     future: str | timedelta | None = None
     sources: tuple[str, Sequence[Any]] | None = None
-    arrived: str = "_source.written"
+    arrived: str = _WRITTEN
 
     def __post_init__(self) -> None:
         duration(self.delay, zero=True)
@@ -67,20 +105,34 @@ class Watermark:
     def marked(self, rows: DataFrame, time: Column) -> DataFrame:
         """Return rows with their event time as a column that Spark makes the watermark of."""
         timed = rows.withColumn(TIME, F.when(~self._ahead(time), time))
-        times = self._times(rows)
-        if times is None:
+        clock = _clock.get() if rows.isStreaming else None
+        lines = frozenset[TimeLine]() if clock is None else self._lines(rows, time, clock)
+        ticks = None if clock is None else clock.ticks(self, lines)
+        if ticks is None:
             return self._watched(timed, F.lit(False))
+        return _behind(ticks, timed) if lines else self._among(ticks.where("clock"), timed)
+
+    def _lines(self, rows: DataFrame, time: Column, clock: Clock) -> frozenset[TimeLine]:
+        """The times at the sources that these are; none if that can't be said."""
+        found = traced(rows, time, clock.columns) if self.sources is None else None
+        if found is None or self.future is None:
+            return frozenset(TimeLine(each.source, each.column) for each in found or ())
+        future = duration(self.future) // timedelta(microseconds=1)
+        if self.arrived == _WRITTEN:
+            return frozenset(TimeLine(each.source, each.column, future) for each in found)
+        arrived = traced(rows, F.col(self.arrived), clock.columns) or frozenset()
+        at = {each.source: each.column for each in arrived}
+        if {*at} != {each.source for each in found} or len(at) < len(arrived):
+            return frozenset()
+        return frozenset(TimeLine(each.source, each.column, future, at[each.source]) for each in found)
+
+    def _among(self, ticks: DataFrame, timed: DataFrame) -> DataFrame:
+        """Let ticks move Spark's own watermark, as events would that are later by the delay."""
         delay = duration(self.delay, zero=True) // timedelta(microseconds=1)
         late = F.timestamp_micros(F.unix_micros("time") + delay)
-        ticks = times.select(late.alias(TIME), F.lit(True).alias(_TICK))
-        watched = self._watched(timed.unionByName(ticks, allowMissingColumns=True), F.col(_TICK))
-        # The time is asked for so that Spark does not take the ticks out before the watermark has seen them.
-        never = F.unix_micros(TIME) < F.lit(_NEVER)
-        return watched.where(F.col(_TICK).isNull() | never).drop(_TICK)
-
-    def _times(self, rows: DataFrame) -> DataFrame | None:
-        clock = _clock.get()
-        return clock(self) if clock is not None and rows.isStreaming else None
+        own = ticks.select(late.alias(TIME), F.lit(True).alias(_TICK))
+        united = timed.unionByName(own, allowMissingColumns=True)
+        return _without_ticks(self._watched(united, F.col(_TICK)))
 
     def _watched(self, timed: DataFrame, tick: Column) -> DataFrame:
         """Spark has one watermark for each branch of a union, and takes the least."""
@@ -102,6 +154,19 @@ class Watermark:
     @property
     def _delay(self) -> str:
         return f"{duration(self.delay, zero=True) // timedelta(milliseconds=1)} milliseconds"
+
+
+def _behind(ticks: DataFrame, timed: DataFrame) -> DataFrame:
+    """Let ticks alone be the watermark: a union takes the mark from its first branch."""
+    own = ticks.select(F.col("time").alias(TIME), F.lit(True).alias(_TICK)).withWatermark(TIME, "0 seconds")
+    united = own.unionByName(timed, allowMissingColumns=True)
+    return _without_ticks(united).select(*(f"`{name}`" for name in timed.columns))
+
+
+def _without_ticks(rows: DataFrame) -> DataFrame:
+    """The time is asked for so that Spark does not take ticks out before the watermark has seen them."""
+    never = F.unix_micros(TIME) < F.lit(_NEVER)
+    return rows.where(F.col(_TICK).isNull() | never).drop(_TICK)
 
 
 def as_watermark(value: "Watermark | str | timedelta") -> Watermark:

@@ -1,0 +1,102 @@
+"""What is observed of the events that a flow reads: the highest times of their writers, batch by batch.
+
+An observation can't group rows: each writer that is known when the flow is planned has a place in it, and of
+others it is only known that there were some.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from penstock.process.source import PLACE
+from penstock.process.target import MADE_BY
+from penstock.process.windows.watermark import TimeLine
+
+PLACES = 128  # writers of a source; of more, a batch's times are looked up
+_WRITER = "_writer"
+_SLOT = "_slot"
+_OTHERS = "others"
+_Maxima = dict[TimeLine, dict[str, int]]
+
+
+@dataclass(frozen=True)
+class Observation:
+    """The time lines of a source and its writers, each of which has a place in the report of a batch."""
+
+    name: str
+    lines: tuple[TimeLine, ...]
+    writers: tuple[str, ...]
+
+    def of(self, rows: DataFrame) -> DataFrame:
+        """Return rows whose times are observed as they pass."""
+        if not self.lines:
+            return rows
+        return rows.withColumn(_SLOT, self._slot()).observe(self.name, *self._metrics()).drop(_SLOT)
+
+    def read(self, report: Mapping[str, Any]) -> _Maxima | None:
+        """Return what a batch's report says; None if there were writers that have no place in it."""
+        found = report.get("observedMetrics", {}).get(self.name)
+        if found is None or found.get(_OTHERS):
+            return None
+        return {
+            line: {
+                writer: found[_place(row, column)]
+                for column, writer in enumerate(self.writers)
+                if found.get(_place(row, column)) is not None
+            }
+            for row, line in enumerate(self.lines)
+        }
+
+    def _slot(self) -> Column:
+        """The place of a row's writer, found by comparing: a name for each row would cost far more."""
+        found = F.when(F.lit(False), F.lit(0))
+        for place, name in enumerate(self.writers):
+            partition, _, made = name.partition(" ")
+            by = _made().eqNullSafe(made) | _made().startswith(f"{made}/") if made else _made().isNull()
+            found = found.when((F.col(PLACE)["partition"] == int(partition)) & by, place)
+        return found.otherwise(-1)
+
+    def _metrics(self) -> Iterable[Column]:
+        slot = F.col(_SLOT)
+        yield F.count_if(slot < 0).alias(_OTHERS)
+        for row, line in enumerate(self.lines):
+            for column in range(len(self.writers)):
+                yield F.max(F.when(slot == column, _time(line))).alias(_place(row, column))
+
+
+def maxima(rows: DataFrame, lines: Sequence[TimeLine]) -> _Maxima:
+    """Return the highest times of each writer, of rows that are read once more."""
+    found = rows.groupBy(writer().alias(_WRITER)).agg(
+        *(F.max(_time(line)).alias(_place(row, 0)) for row, line in enumerate(lines))
+    )
+    collected = found.collect()
+    return {
+        line: {each[_WRITER]: each[_place(row, 0)] for each in collected if each[_place(row, 0)] is not None}
+        for row, line in enumerate(lines)
+    }
+
+
+def writer() -> Column:
+    """Return the name of who wrote a row: its partition, and of what a flow made, the flow and its origin."""
+    return F.concat_ws(" ", F.col(PLACE)["partition"].cast("string"), F.substring_index(_made(), "/", 2))
+
+
+def _made() -> Column:
+    """What made a row: the first header, where it is ours."""
+    first = F.get(F.col(PLACE)["headers"], F.lit(0))
+    return F.when(first["key"] == MADE_BY, first["value"].cast("string"))
+
+
+def _time(line: TimeLine) -> Column:
+    time = F.unix_micros(F.col(line.column))
+    if line.future is None:
+        return time
+    ahead = time > F.unix_micros(F.col(line.arrived)) + F.lit(line.future)
+    return F.when(~F.coalesce(ahead, F.lit(False)), time)
+
+
+def _place(line: int, writer: int) -> str:
+    return f"{line}/{writer}"
