@@ -11,8 +11,12 @@ from pathlib import Path
 
 import psutil
 
+from penstock.errors import EngineError
+from penstock.log import Broker
 from tests.chaos.world import NAMES, World
+from tests.integration.shop import sales
 
+ENDED, MOST_PARTITIONS = EngineError.exit_code, 8
 PAST_THE_TRANSACTION = 13.0  # seconds; the shop's transactions are given up after 10
 
 
@@ -135,6 +139,43 @@ def damage_checkpoint(world: World) -> Landed | None:
     return _damage(world, flow, files[-1])
 
 
+def kill_java(world: World) -> Landed | None:
+    """Spark's Java process alone dies: the run ends with a code of its own, and a supervisor starts it."""
+    if not world.driver.alive or world.driver.pid is None:
+        return None
+    java = [each for each in psutil.Process(world.driver.pid).children() if "java" in each.name()]
+    if not java:
+        return None
+    java[0].kill()
+    code = world.driver.wait(120)
+    world.driver.start()
+    return Landed("java killed", "kill -9 of the JVM alone", f"exit code {code}") if code == ENDED else None
+
+
+def add_partitions(world: World) -> Landed | None:
+    """The topic that is read gets one more partition while it is."""
+    broker = Broker(world.direct)
+    count = broker.topic(sales.name).partitions
+    if count >= MOST_PARTITIONS:
+        return None
+    broker.grow(sales.name, count + 1)
+    return Landed("partition added", f"{sales.name} has {count + 1}")
+
+
+def lose_checkpoint(world: World) -> Landed | None:
+    """A flow's checkpoint is gone after a crash; going on from the ledger is itself killed on the way."""
+    flow = world.random.choice(NAMES)
+    world.driver.kill()
+    shutil.rmtree(world.checkpoints / flow)
+    world.restart("--from-ledger")
+    time.sleep(world.random.uniform(5, 20))
+    world.restart("--from-ledger")
+    if not world.await_progress(120):
+        return Landed("checkpoint lost", flow, world.driver.last_words())
+    world.restart()
+    return Landed("checkpoint lost", f"{flow}: gone on from the ledger, killed on the way")
+
+
 KINDS: dict[str, tuple[int, Fault]] = {  # with how often each comes, relative to the others
     "kill_driver": (4, kill_driver),
     "pause_driver": (1, pause_driver),
@@ -151,6 +192,9 @@ KINDS: dict[str, tuple[int, Fault]] = {  # with how often each comes, relative t
     "two_drivers": (1, two_drivers),
     "fill_disk": (2, fill_disk),
     "damage_checkpoint": (2, damage_checkpoint),
+    "kill_java": (2, kill_java),
+    "add_partitions": (1, add_partitions),
+    "lose_checkpoint": (2, lose_checkpoint),
 }
 
 

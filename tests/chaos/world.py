@@ -64,6 +64,13 @@ class World:
         other = replace(behind, data=self.direct.data / "second", checkpoints=self.direct.flows)
         return Driver(shop.name, MODULE, other, name="second")
 
+    def restart(self, *options: str) -> None:
+        """Kill the driver and start it with options; `restart()` alone leaves them out again."""
+        self.driver.kill()
+        behind = _behind(self.direct, self.kafka, self.postgres)
+        self.driver = Driver(shop.name, MODULE, behind, options=options)
+        self.driver.start()
+
     def await_progress(self, timeout: float = 120) -> bool:
         """Wait until every flow has taken in something new; False if one of them does not."""
         deadline = time.monotonic() + timeout
@@ -101,7 +108,7 @@ def world(folder: Path, seed: int) -> Iterator[World]:
     finally:
         made.stopped.set()
         feeder.join(30)
-        driver.kill()
+        made.driver.kill()
         kafka.close()
         postgres.close()
         platform.down()

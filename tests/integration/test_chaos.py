@@ -19,7 +19,8 @@ FAULTS = (
     "drop_postgres_reply",
     "cut_postgres",
     "drop_kafka_reply",
-    "kill_driver",
+    "add_partitions",
+    "lose_checkpoint",
 )
 
 

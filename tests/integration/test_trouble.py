@@ -141,3 +141,25 @@ def test_what_can_not_be_learned_is_trouble_and_not_the_end_of_a_thread(world, m
             time.sleep(0.1)
         assert runner.runs["copy"].status in ("starting", "waiting")
     assert runner.runs["copy"].status == "stopped"
+
+
+@pytest.mark.timeout(180)
+def test_partitions_that_are_added_in_real_time_are_taken_in(world, monkeypatch):
+    """All tasks of a real-time batch run at once: new ones need a new plan."""
+    monkeypatch.setattr("penstock.pipeline.attempt._LOOK_AT_TOPICS", 1.0)
+    pipeline = copying(world, mode="realtime", checkpoint="5 seconds")
+    said = []
+    runner = Runner(pipeline, world.settings, spark=world.spark, say=lambda _, what: said.append(what))
+    with runner:
+        await_results(world, 9)
+        Broker(world.settings).grow(world.topic, 4)
+        send(world, 40, start=9)
+        await_results(world, 49)
+    assert any("more partitions" in each for each in said)
+
+
+def await_results(world, count):
+    deadline = time.monotonic() + 80
+    while len(found := results(world)) < count:
+        assert time.monotonic() < deadline, f"{len(found)} of {count}"
+        time.sleep(0.5)
