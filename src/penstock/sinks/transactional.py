@@ -107,8 +107,12 @@ class TransactionalWriter:
     def _explained(self, what: str) -> Iterator[None]:
         try:
             yield
-        except KafkaException as error:
-            raise self._error(what, self._undelivered or error.args[0]) from error
+        except (KafkaException, SystemError) as error:
+            # A fatal error that comes while the client reports failures is raised in disguise.
+            found = error.__cause__ if isinstance(error, SystemError) else error
+            if not isinstance(found, KafkaException):
+                raise
+            raise self._error(what, self._undelivered or found.args[0]) from error
 
     def _error(self, what: str, error: Any) -> PenstockError:
         """One that breaks in may itself be a zombie: who is fenced, only the epoch in the ledger can say."""
