@@ -94,7 +94,7 @@ class Attempt:
                 self.checkpoint.write(_LOADED, "{}")
         for _ in range(_CATCHING_UP if self.job.mode == "realtime" and not self.once else 0):
             if not self.stopping.is_set() and self._backlog() > _MUCH:
-                self._run(WHOLE, until_end=True)
+                self._run(Span(in_batches=True), until_end=True)
         if not self.stopping.is_set():
             self._run(WHOLE, until_end=self.once)
 

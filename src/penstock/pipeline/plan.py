@@ -42,6 +42,7 @@ class Span:
     end: Offsets | None = None
     tables_only: bool = False
     ticks_only: bool = False
+    in_batches: bool = False  # although the flow is one of real time
 
 
 WHOLE = Span()
@@ -162,6 +163,7 @@ class Planner:
 
     def _rows(self, flow: Flow, topic: Topic[Any], span: Span) -> DataFrame:
         nothing = span.ticks_only or (span.tables_only and not isinstance(topic, Table))
+        limit = _AT_MOST if flow.mode != "realtime" or span.in_batches else {}
         return kafka_rows(
             self.spark,
             self.settings,
@@ -169,7 +171,7 @@ class Planner:
             streaming=flow.mode != "replay",
             start=self._everywhere(topic, span.start),
             end=self._everywhere(topic, span.end),
-            options={**_AT_MOST, **flow.options, **(_NOTHING if nothing else {})},
+            options={**limit, **flow.options, **(_NOTHING if nothing else {})},
         )
 
     def _counted(self, flow: Flow, argument: str) -> str | None:
