@@ -228,7 +228,8 @@ def test_events_without_a_place_are_never_their_own_predecessors(spark):
         (1, 1, 1), (2, 2, 2), (2, 2, 3), (3, 3, 4), (4, 4, 5),
     ]  # fmt: skip
     assert [row.kmh for row in feed.results][-1] == math.inf
-    assert [feed.results[number].before for number in (0, 1, 2, 4)] == [None, 1, 2, 3]
+    assert [feed.results[number].before for number in (0, 1, 4)] == [None, 1, 3]
+    assert feed.results[2].before in (1, 2)  # both are as old as it
 
 
 def test_united_topics_may_share_times_partitions_and_offsets(spark):
