@@ -104,9 +104,7 @@ def test_results_of_a_partition_stay_together_whatever_was_looked_up(spark):
     lanes = []
     for again in ("first", "second"):
         rows = results(spark, *({"card": f"{again}{n}", "_source": at} for n, at in enumerate(place)))
-        lanes.append(
-            lanes_of(encoded(rows, ALERTS, flow="f"), lambda row: headers_of(row)["penstock.made-by"])
-        )
+        lanes.append(lanes_of(encoded(rows, ALERTS, flow="f")))
     assert lanes[0] == lanes[1]
     assert len(set(lanes[0].values())) == 3
 

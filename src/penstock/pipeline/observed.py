@@ -17,7 +17,7 @@ from penstock.process.windows.watermark import TimeLine
 
 PLACES = 128  # writers of a source; of more, a batch's times are looked up
 _WRITER = "_writer"
-_SLOT = "_slot"
+_MADE, _SLOT = "_made", "_slot"
 _OTHERS = "others"
 _Maxima = dict[TimeLine, dict[str, int]]
 
@@ -34,7 +34,8 @@ class Observation:
         """Return rows whose times are observed as they pass."""
         if not self.lines:
             return rows
-        return rows.withColumn(_SLOT, self._slot()).observe(self.name, *self._metrics()).drop(_SLOT)
+        placed = rows.withColumn(_MADE, _made()).withColumn(_SLOT, self._slot())
+        return placed.observe(self.name, *self._metrics()).drop(_MADE, _SLOT)
 
     def read(self, report: Mapping[str, Any]) -> _Maxima | None:
         """Return what a batch's report says; None if there were writers that have no place in it."""
@@ -52,12 +53,16 @@ class Observation:
 
     def _slot(self) -> Column:
         """The place of a row's writer, found by comparing: a name for each row would cost far more."""
-        found = F.when(F.lit(False), F.lit(0))
+        partitions: dict[int, Column] = {}
         for place, name in enumerate(self.writers):
             partition, _, made = name.partition(" ")
-            by = _made().eqNullSafe(made) | _made().startswith(f"{made}/") if made else _made().isNull()
-            found = found.when((F.col(PLACE)["partition"] == int(partition)) & by, place)
-        return found.otherwise(-1)
+            own = _is_made(made) if made else F.col(_MADE).isNull()
+            before = partitions.get(int(partition), F.when(F.lit(False), -1))
+            partitions[int(partition)] = before.when(own, place)
+        slot = F.when(F.lit(False), -1)
+        for number, found in partitions.items():
+            slot = slot.when(F.col(PLACE)["partition"] == number, found)
+        return F.coalesce(slot, F.lit(-1))
 
     def _metrics(self) -> Iterable[Column]:
         slot = F.col(_SLOT)
@@ -82,6 +87,10 @@ def maxima(rows: DataFrame, lines: Sequence[TimeLine]) -> _Maxima:
 def writer() -> Column:
     """Return the name of who wrote a row: its partition, and of what a flow made, the flow and its origin."""
     return F.concat_ws(" ", F.col(PLACE)["partition"].cast("string"), F.substring_index(_made(), "/", 2))
+
+
+def _is_made(origin: str) -> Column:
+    return F.coalesce(F.col(_MADE).startswith(f"{origin}/") | (F.col(_MADE) == origin), F.lit(False))
 
 
 def _made() -> Column:

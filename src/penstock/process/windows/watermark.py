@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructField
 
 from penstock.durations import duration
 from penstock.errors import FlowError
@@ -159,8 +160,15 @@ class Watermark:
 def _behind(ticks: DataFrame, timed: DataFrame) -> DataFrame:
     """Let ticks alone be the watermark: a union takes the mark from its first branch."""
     own = ticks.select(F.col("time").alias(TIME), F.lit(True).alias(_TICK)).withWatermark(TIME, "0 seconds")
-    united = own.unionByName(timed, allowMissingColumns=True)
+    others = [_missing(field).alias(field.name) for field in timed.schema if field.name != TIME]
+    united = own.select(*own.columns, *others).unionByName(timed, allowMissingColumns=True)
     return _without_ticks(united).select(*(f"`{name}`" for name in timed.columns))
+
+
+def _missing(field: StructField) -> Column:
+    """Null, of which Spark does not know that it always is: a join would look for no other value then."""
+    place = (F.unix_micros(TIME) % 1).cast("int")
+    return F.get(F.array(F.lit(None).cast(field.dataType)), place)
 
 
 def _without_ticks(rows: DataFrame) -> DataFrame:
