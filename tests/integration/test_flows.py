@@ -250,7 +250,7 @@ def test_windows_that_have_changed_are_refused(place, spark, pair, unique):
         return lambda rows: rows.transform(hours.agg(spent=agg.sum("amount")))
 
     run_once(copying(f"hours-{unique}", source, target, counted(2)), place, spark)
-    with pytest.raises(FlowError, match=r"in 2 buckets by customer.* it would have .*in 3 buckets"):
+    with pytest.raises(FlowError, match="in 2 buckets, and would be in 3 buckets"):
         run_once(copying(f"hours-{unique}", source, target, counted(3)), place, spark)
 
 
