@@ -13,6 +13,11 @@ from tests import quick
 LONGEST = (
     "test_chaos.py",
     "test_window_flows.py",
+    "test_changed_classes.py",
+    "test_trouble.py",
+    "test_recovery.py",
+    "test_malformed.py",
+    "test_no_false_lateness.py",
     "test_planted_bugs.py",
     "test_fraud.py",
     "test_flows.py",
@@ -20,6 +25,10 @@ LONGEST = (
     "test_nexmark.py",
     "test_modes.py",
     "test_windows.py",
+    "test_harness.py",
+    "test_verify.py",
+    "test_side_outputs.py",
+    "test_log_storm.py",
     "test_sink_postgres.py",
     "test_local_platform.py",
 )

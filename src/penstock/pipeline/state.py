@@ -27,7 +27,7 @@ _STATEFUL = (
     "Distinct",
     "GlobalLimit",
 )
-_ANEW = "give the flow a new name, which begins anew"
+_ANEW = "begin anew: give the flow a new name, or run it once with `penstock run … --begin-anew`"
 _RENAMED = "undo the change; say of a field that was renamed by an upcaster of its topic"
 _UNUSED = "use no other fields of the events behind the step than before"
 _REFUSED = re.compile(r"\[(?:STATE_STORE_\w*SCHEMA\w*|STREAMING_STATEFUL_OPERATOR_NOT_MATCH\w*)[^\n]*")
