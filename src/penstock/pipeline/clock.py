@@ -35,7 +35,7 @@ from penstock.process.windows.watermark import TimeLine, Watermark, ticking
 _GENERATION = "clock.json"  # beside the checkpoint: ticks of an earlier checkpoint are not ours
 _MICROSECOND = timedelta(microseconds=1)
 _SETTLED = 1.0  # seconds; a transaction's rows become visible partition by partition
-_KEPT_EVERY = 10.0  # seconds, while the watermark stands still
+_KEPT_EVERY = 5.0  # seconds, while the watermark stands still
 _PLANNED_EVERY = 10.0
 
 

@@ -58,8 +58,8 @@ class Ticks:
         wanted = tick.where((F.col("generation") == generation) & F.col("time").isNotNull())
         return wanted.select(F.timestamp_micros("time").alias("time"), "clock")
 
-    def last(self, generation: str) -> dict[str, Any] | None:
-        """Return the last tick of a checkpoint."""
+    def last(self, generation: str | None = None) -> dict[str, Any] | None:
+        """Return the last tick of a checkpoint, or of all."""
         first, end = Broker(self._settings).offsets(self.topic)[0]
         near = max(first, end - _TAIL)
         found = self._between(near, end, generation)
@@ -70,7 +70,7 @@ class Ticks:
         if self._producer is not None:
             self._producer.flush(5)
 
-    def _between(self, start: int, end: int, generation: str) -> dict[str, Any] | None:
+    def _between(self, start: int, end: int, generation: str | None) -> dict[str, Any] | None:
         demanded = {
             "group.id": "penstock.clock",
             "enable.auto.commit": False,
@@ -85,7 +85,7 @@ class Ticks:
             client.close()
 
 
-def _last(client: Any, end: int, generation: str) -> dict[str, Any] | None:
+def _last(client: Any, end: int, generation: str | None) -> dict[str, Any] | None:
     last, deadline = None, time.monotonic() + TIMEOUT
     while time.monotonic() < deadline:
         message = client.poll(1.0)
@@ -98,5 +98,5 @@ def _last(client: Any, end: int, generation: str) -> dict[str, Any] | None:
         if message.offset() >= end:
             return last
         tick = msgspec.json.decode(message.value())
-        last = tick if tick.get("generation") == generation else last
+        last = tick if generation in (None, tick.get("generation")) else last
     raise TimeoutError

@@ -12,7 +12,10 @@ import psutil
 
 from penstock.errors import FlowError
 from penstock.log import Broker, Groups, Topic
+from penstock.log.ledger import Offsets
 from penstock.pipeline import Pipeline
+from penstock.pipeline.state import CLOCKS
+from penstock.pipeline.ticks import Ticks
 from penstock.settings import Settings
 
 
@@ -104,7 +107,10 @@ class Driver:
 
 
 def wait_until_caught_up(pipeline: Pipeline, settings: Settings, timeout: float) -> None:
-    """Wait until every flow has read, and committed, all that is in its topics."""
+    """Wait until every flow has read, and committed, all that is in its topics.
+
+    A flow with a watermark has then also read the tick that tells of it.
+    """
     deadline = time.monotonic() + timeout
     readers = {name: list(flow.reads.values()) for name, flow in pipeline.flows.items()}
     clean = 0
@@ -122,8 +128,22 @@ def wait_until_caught_up(pipeline: Pipeline, settings: Settings, timeout: float)
 def _caught_up(pipeline: Pipeline, flow: str, topics: Sequence[Topic[Any]], settings: Settings) -> bool:
     broker = Broker(settings)
     position = Groups(settings).positions(f"penstock.{pipeline.name}.{flow}")
+    ends = {topic.name: broker.committed_end(topic.name) for topic in topics}
+    clock = f"{CLOCKS}{pipeline.name}.{flow}"
+    if not _covers(position, ends) or clock not in broker.topics([clock]):
+        return _covers(position, ends)
+    ticks = Ticks(settings, clock)
+    last = ticks.last() or {"position": {}}
+    known = {
+        topic: {int(number): offset for number, offset in each.items()}
+        for topic, each in last["position"].items()
+    }
+    return _covers(known, ends) and _covers(position, {clock: {0: ticks.end()}})
+
+
+def _covers(position: Offsets, ends: Offsets) -> bool:
     return all(
-        position.get(topic.name, {}).get(number, 0) >= end
-        for topic in topics
-        for number, end in broker.committed_end(topic.name).items()
+        position.get(topic, {}).get(number, 0) >= end
+        for topic, each in ends.items()
+        for number, end in each.items()
     )
