@@ -11,6 +11,8 @@ PenstockError
 │   └── BufferFullError        the producer's buffer is full and the policy says raise
 ├── ConfigurationError         fix the settings, the machine or the declaration
 │   ├── SettingsError          penstock.toml or a PENSTOCK_* variable
+│   ├── AuthenticationError    the broker does not let the client in, or is not trusted itself
+│   ├── AuthorizationError     a permission that the broker's ACLs don't give
 │   ├── SetupError             Java, jars or a program is missing or wrong
 │   ├── EventTypeError         an event class that can't be described
 │   ├── TopicError             a topic that can't be as declared
@@ -97,6 +99,14 @@ class ConfigurationError(PenstockError):
 
 class SettingsError(ConfigurationError):
     id = "configuration.settings"
+
+
+class AuthenticationError(ConfigurationError):
+    id = "configuration.authentication"
+
+
+class AuthorizationError(ConfigurationError):
+    id = "configuration.authorization"
 
 
 class SetupError(ConfigurationError):

@@ -86,6 +86,6 @@ def test_the_command_line_hides_the_secret(tmp_path, settings):
     }
     command = [sys.executable, "-c", "from penstock.cli.main import run; run()", "topics", "list"]
     done = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 75
+    assert done.returncode == 78
     assert "NO-SUCH-THING" in done.stderr
     assert CANARY not in done.stdout + done.stderr

@@ -1,6 +1,8 @@
 """Settings of librdkafka reach Spark's Java client in the form it takes, or not at all."""
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from penstock.errors import SettingsError
 from penstock.process.java_client import java_settings
@@ -68,12 +70,12 @@ def test_authorities_become_a_truststore():
 def test_a_certificate_and_its_key_become_a_keystore(tmp_path):
     certificate, key = tmp_path / "client.pem", tmp_path / "client.key"
     certificate.write_text("-----BEGIN CERTIFICATE-----")
-    key.write_text("-----BEGIN ENCRYPTED PRIVATE KEY-----")
+    key.write_text("-----BEGIN ENCRYPTED PRIVATE KEY-----\nMA==\n-----END ENCRYPTED PRIVATE KEY-----\n")
     given = {"ssl_certificate_location": str(certificate), "ssl_key_location": str(key)}
     assert java(**given, ssl_key_password="x") == {
         "ssl.keystore.type": "PEM",
         "ssl.keystore.certificate.chain": "-----BEGIN CERTIFICATE-----",
-        "ssl.keystore.key": "-----BEGIN ENCRYPTED PRIVATE KEY-----",
+        "ssl.keystore.key": key.read_text(),
         "ssl.key.password": "x",
     }
     key.write_text("-----BEGIN RSA PRIVATE KEY-----")
@@ -88,3 +90,23 @@ def test_a_store_of_pkcs12_and_an_unchecked_host_name_are_named_as_java_names_th
     made = java(ssl_keystore_location="/c.p12", ssl_endpoint_identification_algorithm="none")
     assert made["ssl.keystore.type"] == "PKCS12"
     assert made["ssl.endpoint.identification.algorithm"] == ""
+
+
+def test_a_password_for_a_key_in_the_clear_is_left_out_because_java_would_use_it():
+    made = java(ssl_certificate_pem="c", ssl_key_pem="-----BEGIN PRIVATE KEY-----", ssl_key_password="x")
+    assert "ssl.key.password" not in made
+
+
+def test_a_key_whose_encryption_java_can_not_read_is_refused_with_the_way_out():
+    key = ec.generate_private_key(ec.SECP256R1()).private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(b"x"),
+    )
+    with pytest.raises(SettingsError, match="openssl pkcs12 -export"):
+        java(ssl_certificate_pem="c", ssl_key_pem=key.decode(), ssl_key_password="x")
+
+
+def test_a_folder_of_authorities_is_refused(tmp_path):
+    with pytest.raises(SettingsError, match="name a file"):
+        java(ssl_ca_location=str(tmp_path))

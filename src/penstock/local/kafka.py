@@ -25,7 +25,8 @@ _CHOSEN = {"KAFKA_HEAP_OPTS": "-Xms256m -Xmx768m", "KAFKA_JVM_PERFORMANCE_OPTS":
 _SETTINGS = {
     "node.id": "1",
     "controller.listener.names": "CONTROLLER",
-    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT,SECURED:SASL_SSL,"
+    "CONTROLLER:PLAINTEXT",
     "auto.create.topics.enable": "false",
     "delete.topic.enable": "true",
     "default.replication.factor": "1",
@@ -59,12 +60,14 @@ class Kafka:
     """A broker whose data is below `data`.
 
     `proxied` adds a listener for tests: clients that come to the first port, a proxy's, are passed on to the
-    second and stay behind the proxy.
+    second and stay behind the proxy. `secured` adds a listener on a port of its own that speaks SASL_SSL, and
+    the broker's settings that it needs.
     """
 
     data: Path
     port: int | None = None
     proxied: tuple[int, int] | None = None
+    secured: tuple[int, Mapping[str, str]] | None = None
 
     name = "kafka"
     usual_port = 9092
@@ -142,6 +145,9 @@ class Kafka:
         ours = {"PLAINTEXT": (port, port)}
         if self.proxied:
             ours["PROXIED"] = self.proxied
+        secured, needed = self.secured or (0, {})
+        if secured:
+            ours["SECURED"] = (secured, secured)
         listen = [f"{name}://{ports.LOOPBACK}:{own}" for name, (_, own) in ours.items()]
         told = [f"{name}://{ports.LOOPBACK}:{shown}" for name, (shown, _) in ours.items()]
         placed = _node(controller_port) | {
@@ -150,7 +156,7 @@ class Kafka:
             "advertised.listeners": ",".join(told),
             "inter.broker.listener.name": "PLAINTEXT",
         }
-        return _lines(placed)
+        return _lines({**placed, **needed})
 
 
 def _chosen() -> list[str]:

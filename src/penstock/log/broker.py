@@ -8,6 +8,7 @@ from typing import Any
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import (
+    AclOperation,
     AdminClient,
     AlterConfigOpType,
     ConfigEntry,
@@ -19,11 +20,13 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from penstock.errors import PenstockError, TopicError
-from penstock.log.client import TIMEOUT, Ear, asking, configuration, patiently
+from penstock.errors import AuthorizationError, PenstockError, TopicError
+from penstock.log.access import denial, is_denied
+from penstock.log.client import TIMEOUT, Ear, asking, configuration, explain, metadata, patiently
 from penstock.settings import Settings
 
 _OWN_SOURCES = (ConfigSource.DYNAMIC_TOPIC_CONFIG.value, ConfigSource.DYNAMIC_TOPIC_CONFIG)
+_TICK = 0.5
 
 
 @dataclass(frozen=True)
@@ -43,14 +46,14 @@ class Broker:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self._ear = Ear()
+        self.ear = Ear()
         with asking("make an admin client"):
-            self.admin = AdminClient(configuration(settings, {}, {}, self._ear))
+            self.admin = AdminClient(configuration(settings, {}, {}, self.ear))
 
     def topics(self, names: Iterable[str] | None = None) -> dict[str, TopicState]:
         """Return the topics that exist, of those named or of all."""
-        with asking("list topics", self._ear):
-            found = self.admin.list_topics(timeout=TIMEOUT).topics
+        with asking("list topics", self.ear):
+            found = metadata(self.admin, self.ear).topics
         wanted = (
             [name for name in found if not name.startswith("__")]
             if names is None
@@ -71,6 +74,7 @@ class Broker:
         """Return one topic, or say that there is none of this name."""
         found = self.topics([name])
         if name not in found:
+            self._refuse_hidden(name)
             raise TopicError(
                 f"topic {name!r} does not exist", hint="run `penstock topics list` or `topics apply`"
             )
@@ -79,15 +83,39 @@ class Broker:
     def topic_ids(self, names: Iterable[str]) -> dict[str, str]:
         """Return the ids of the topics that exist; one that was deleted and made again has another id."""
         wanted = sorted(set(names))
-        with asking("read the ids of topics", self._ear):
+        with asking("read the ids of topics", self.ear):
             answers = self.admin.describe_topics(TopicCollection(wanted)) if wanted else {}
             found = {name: self._if_exists(future) for name, future in answers.items()}
         return {name: str(each.topic_id) for name, each in found.items() if each is not None}
 
+    def exists(self, name: str) -> bool:
+        """Say whether there is a topic of this name."""
+        with asking("list topics", self.ear):
+            found = name in metadata(self.admin, self.ear).topics
+        if not found:
+            self._refuse_hidden(name)
+        return found
+
+    def _refuse_hidden(self, name: str) -> None:
+        """A topic that the user may not see is left out of a list, but not kept secret if it is asked for."""
+        try:
+            self.wait(self.admin.describe_topics(TopicCollection([name]))[name])
+        except KafkaException as error:
+            if is_denied(error.args[0]):
+                raise explain(f"find topic {name!r}", error.args[0], self.ear) from error
+
+    def refuse_unreadable(self, name: str) -> None:
+        """Refuse a topic that the user may see, but not read: a share consumer would wait in silence."""
+        with asking(f"find topic {name!r}", self.ear):
+            asked = self.admin.describe_topics(TopicCollection([name]), include_authorized_operations=True)
+            allowed = self.wait(asked[name]).authorized_operations
+        if allowed is not None and AclOperation.READ not in allowed:
+            raise denial(f"read topic {name!r}", "topic", "READ is not granted", self.ear.user)
+
     def offsets(self, name: str) -> dict[int, tuple[int, int]]:
         """Return the first and the next offset of each partition of a topic."""
         partitions = [TopicPartition(name, number) for number in range(self.topic(name).partitions)]
-        with asking(f"read the offsets of {name!r}", self._ear):
+        with asking(f"read the offsets of {name!r}", self.ear):
             first, last = (
                 self._list_offsets(partitions, spec) for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
             )
@@ -95,13 +123,13 @@ class Broker:
 
     def end(self, name: str, partition: int) -> int:
         """Return the offset that the next event of a partition gets."""
-        with asking(f"read the end of {name!r}", self._ear):
+        with asking(f"read the end of {name!r}", self.ear):
             return self._list_offsets([TopicPartition(name, partition)], OffsetSpec.latest())[partition]
 
     def committed_end(self, name: str) -> dict[int, int]:
         """Return how far each partition can be read by those who read committed events only."""
         partitions = [TopicPartition(name, number) for number in range(self.topic(name).partitions)]
-        with asking(f"read the end of {name!r}", self._ear):
+        with asking(f"read the end of {name!r}", self.ear):
             return self._list_offsets(partitions, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)
 
     def committed_ranges(self, name: str) -> dict[int, tuple[int, int]]:
@@ -117,16 +145,16 @@ class Broker:
     ) -> dict[int, int]:
         def ask() -> dict[int, int]:
             # A client that is not connected yet would rest for one to three seconds before it asks.
-            self.admin.list_topics(partitions[0].topic, timeout=TIMEOUT)
+            metadata(self.admin, self.ear, partitions[0].topic)
             asked = self.admin.list_offsets(dict.fromkeys(partitions, spec), isolation_level=isolation)
-            return {place.partition: self._wait(future).offset for place, future in asked.items()}
+            return {place.partition: self.wait(future).offset for place, future in asked.items()}
 
         return patiently(ask)
 
     def create(self, name: str, partitions: int, replication: int, config: Mapping[str, str]) -> None:
-        with asking(f"create topic {name!r}", self._ear):
+        with asking(f"create topic {name!r}", self.ear):
             wanted = NewTopic(name, partitions, replication, config=dict(config))
-            self._wait(self.admin.create_topics([wanted])[name])
+            self.wait(self.admin.create_topics([wanted])[name])
             self._await_leaders(name, partitions)
 
     def _await_leaders(self, name: str, partitions: int) -> None:
@@ -149,13 +177,19 @@ class Broker:
         try:
             self.create(name, partitions, -1, config)
         except PenstockError as error:
-            cause = error.__cause__
-            if not (isinstance(cause, KafkaException) and _code(cause) == KafkaError.TOPIC_ALREADY_EXISTS):
+            if not self._exists_after(error, name):
                 raise
 
+    def _exists_after(self, error: PenstockError, name: str) -> bool:
+        """Say whether creating a topic failed because it exists; who may not create is told nothing else."""
+        if isinstance(error, AuthorizationError):
+            return name in metadata(self.admin, self.ear).topics
+        cause = error.__cause__
+        return isinstance(cause, KafkaException) and _code(cause) == KafkaError.TOPIC_ALREADY_EXISTS
+
     def grow(self, name: str, partitions: int) -> None:
-        with asking(f"add partitions to {name!r}", self._ear):
-            self._wait(self.admin.create_partitions([NewPartitions(name, partitions)])[name])
+        with asking(f"add partitions to {name!r}", self.ear):
+            self.wait(self.admin.create_partitions([NewPartitions(name, partitions)])[name])
 
     def configure(self, name: str, changes: Mapping[str, str]) -> None:
         self._configure(ResourceType.TOPIC, name, changes)
@@ -166,16 +200,16 @@ class Broker:
 
     def own_config(self) -> dict[str, str]:
         """Return the settings of one of the cluster's brokers."""
-        with asking("list brokers", self._ear):
-            number = min(self.admin.list_topics(timeout=TIMEOUT).brokers)
+        with asking("list brokers", self.ear):
+            number = min(metadata(self.admin, self.ear).brokers)
         return self._described(ResourceType.BROKER, str(number))
 
     def configure_group(self, group: str, changes: Mapping[str, str]) -> None:
         self._configure(ResourceType.GROUP, group, changes)
 
     def delete(self, name: str) -> None:
-        with asking(f"delete topic {name!r}", self._ear):
-            self._wait(self.admin.delete_topics([name])[name])
+        with asking(f"delete topic {name!r}", self.ear):
+            self.wait(self.admin.delete_topics([name])[name])
 
     def _configure(self, kind: ResourceType, name: str, changes: Mapping[str, str]) -> None:
         entries = [
@@ -183,16 +217,16 @@ class Broker:
             for key, value in changes.items()
         ]
         resource = ConfigResource(kind, name, incremental_configs=entries)
-        with asking(f"configure {name!r}", self._ear):
-            self._wait(self.admin.incremental_alter_configs([resource])[resource])
+        with asking(f"configure {name!r}", self.ear):
+            self.wait(self.admin.incremental_alter_configs([resource])[resource])
 
     def _configs(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
         if not resources:
             return {}
-        with asking("read topic settings", self._ear):
+        with asking("read topic settings", self.ear):
             answers = {
-                resource.name: self._wait(future)
+                resource.name: self.wait(future)
                 for resource, future in self.admin.describe_configs(resources).items()
             }
         return {
@@ -202,21 +236,28 @@ class Broker:
 
     def _described(self, kind: ResourceType, name: str) -> dict[str, str]:
         resource = ConfigResource(kind, name)
-        with asking(f"read the settings of {kind.name.lower()} {name!r}", self._ear):
-            answer = self._wait(self.admin.describe_configs([resource])[resource])
+        with asking(f"read the settings of {kind.name.lower()} {name!r}", self.ear):
+            answer = self.wait(self.admin.describe_configs([resource])[resource])
         return {entry.name: entry.value for entry in answer.values()}
 
     def _if_exists(self, future: "Future[Any]") -> Any:
         try:
-            return self._wait(future)
+            return self.wait(future)
         except KafkaException as error:
             if _code(error) != KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise
             return None
 
-    @staticmethod
-    def _wait(future: "Future[Any]") -> Any:
-        return future.result(timeout=TIMEOUT)
+    def wait(self, future: "Future[Any]") -> Any:
+        """Wait for an answer, but not for one of a broker that does not let us in."""
+        deadline = time.monotonic() + TIMEOUT
+        while True:
+            try:
+                return future.result(timeout=_TICK)
+            except TimeoutError:
+                self.admin.poll(0)
+                if self.ear.refusal is not None or time.monotonic() > deadline:
+                    raise
 
 
 def _code(error: KafkaException) -> int:

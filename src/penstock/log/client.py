@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from penstock.errors import LogError, PenstockError, TopicError
-from penstock.settings import Settings
+from penstock.errors import LogError, PenstockError, SettingsError, TopicError
+from penstock.log.access import access_error, is_refused
+from penstock.settings import Settings, reveal
 
 T = TypeVar("T")
 TIMEOUT = 15.0
@@ -29,30 +30,41 @@ _NOT_YET = (
     KafkaError.NOT_COORDINATOR,
     KafkaError.UNSTABLE_OFFSET_COMMIT,
 )
-_REFUSED = (KafkaError._AUTHENTICATION, KafkaError._SSL)
+# What a client says of itself; why it is so, it has said before, in the background.
+_CONSEQUENCES = (*_UNREACHABLE, KafkaError._FATAL, KafkaError._STATE, KafkaError._WAIT_COORD)
 _WRONG_TOPIC = (KafkaError.INVALID_CONFIG, KafkaError.INVALID_PARTITIONS, KafkaError.TOPIC_ALREADY_EXISTS)
 
 
 class Ear:
     """Keeps what a client says in the background, so that an error can tell the cause.
 
-    A client that is refused goes on trying in silence; `refusal` is set when trying again is no use.
+    A client that is refused goes on trying in silence; `refusal` is set when trying again is no use. `user`
+    is the name under which it comes.
     """
 
     def __init__(self) -> None:
         self.last: str | None = None
-        self.refusal: str | None = None
+        self.refusal: KafkaError | None = None
+        self.user: str | None = None
 
     def __call__(self, error: KafkaError) -> None:
-        self.last = error.str()
-        if error.fatal() or error.code() in _REFUSED:
-            self.refusal = error.str()
+        if self.last is None or error.code() != KafkaError._ALL_BROKERS_DOWN:
+            self.last = error.str()
+        if error.fatal() or is_refused(error):
+            self.refusal = error
+
+    def raise_refusal(self, what: str) -> None:
+        """Raise what makes trying again useless, if anything does."""
+        if self.refusal is not None:
+            raise explain(what, self.refusal, self)
 
 
 def configuration(
     settings: Settings, own: Mapping[str, Any], demanded: Mapping[str, Any], ear: Ear
 ) -> dict[str, Any]:
     """Return a client's configuration: the user's settings win over our own, but not over what we demand."""
+    user = settings.kafka.get("sasl.username")
+    ear.user = None if user is None else reveal(user)
     # librdkafka's own lines on stderr would be a second, cruder voice: errors are raised instead.
     return {"log_level": 0} | dict(own) | settings.client() | dict(demanded) | {"error_cb": ear}
 
@@ -74,6 +86,38 @@ def patiently(ask: Callable[[], T], patience: float = TIMEOUT) -> T:
             time.sleep(0.05)
 
 
+def metadata(client: Any, ear: Ear, topic: str | None = None) -> Any:
+    """Return the topics that a client sees; one that is refused does not wait until the time is up."""
+    deadline, patience = time.monotonic() + TIMEOUT, 1.0
+    while True:
+        try:
+            return client.list_topics(topic, timeout=min(patience, max(0.1, deadline - time.monotonic())))
+        except KafkaException as error:
+            client.poll(0)  # what it has to say in the background is heard only then
+            known = ear.refusal is not None or error.args[0].code() not in _UNREACHABLE
+            if known or time.monotonic() > deadline:
+                raise
+            patience *= 2
+            time.sleep(0.05)
+
+
+def committed(client: Any, ear: Ear, places: list[TopicPartition]) -> list[TopicPartition]:
+    """Return a group's positions; that the group is denied to it, a consumer says only when it is polled."""
+    deadline, patience = time.monotonic() + TIMEOUT, 1.0
+    while True:
+        try:
+            found: list[TopicPartition] = client.committed(places, timeout=patience)
+            return found
+        except KafkaException as error:
+            heard = client.poll(0)
+            if heard is not None and heard.error() is not None and not passes(heard.error()):
+                raise KafkaException(heard.error()) from error
+            known = ear.refusal is not None or error.args[0].code() not in _CONSEQUENCES
+            if known or time.monotonic() > deadline:
+                raise
+            patience *= 2
+
+
 @contextmanager
 def asking(what: str, ear: Ear | None = None) -> Iterator[None]:
     """Turn the client's errors into ours: what was asked, what the broker said, what to do."""
@@ -81,20 +125,32 @@ def asking(what: str, ear: Ear | None = None) -> Iterator[None]:
         yield
     except KafkaException as error:
         raise explain(what, error.args[0], ear) from error
+    except SystemError as error:  # the client calls back while it raises a fatal error
+        if not isinstance(error.__cause__, KafkaException):
+            raise
+        raise explain(what, error.__cause__.args[0], ear) from error
     except TimeoutError as error:
-        said = ear.last if ear and ear.last else f"no answer in {TIMEOUT:.0f} s"
-        raise LogError(f"can't {what}: {said}", hint="is the broker up? `penstock status` tells") from error
+        raise explain(
+            what, KafkaError(KafkaError._TIMED_OUT, f"no answer in {TIMEOUT:.0f} s"), ear
+        ) from error
 
 
 def explain(what: str, error: Any, ear: Ear | None = None) -> PenstockError:
     """Return the error to raise for what the broker or its client said."""
     if not isinstance(error, KafkaError):
         return LogError(f"can't {what}: {error}")
+    if ear is not None and ear.refusal is not None and error.code() in _CONSEQUENCES:
+        error = ear.refusal
+    known = access_error(what, error, ear.user if ear else None)
+    if known is not None:
+        return known
     code = error.code()
     if code in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC):
         return TopicError(f"can't {what}: the topic does not exist", hint="run `penstock topics apply`")
     if code in _WRONG_TOPIC:
         return TopicError(f"can't {what}: {error.str()}")
+    if code == KafkaError._INVALID_ARG:
+        return SettingsError(f"can't {what}: {error.str()}")
     if code in _UNREACHABLE:
         said = f"{error.str()} ({ear.last})" if ear and ear.last else error.str()
         return LogError(f"can't {what}: {said}", hint="is the broker up? `penstock status` tells")

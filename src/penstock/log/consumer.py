@@ -14,7 +14,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from penstock.durations import duration
 from penstock.errors import ConfigurationError, LogError, PenstockError
 from penstock.events import Event
-from penstock.log.client import TIMEOUT, Ear, asking, configuration, explain, passes, patiently
+from penstock.log.client import TIMEOUT, Ear, asking, configuration, explain, metadata, passes, patiently
 from penstock.log.dead_letters import DeadLetters, dead_letter
 from penstock.log.identity import TopicIdentity
 from penstock.log.positions import Position, from_beginning
@@ -240,9 +240,9 @@ class Consumer(Generic[E]):
     def _open(self, settings: Settings) -> None:
         name = self.topic.name
         with asking(f"read topic {name!r}", self._ear):
-            found = self._client.list_topics(name, timeout=TIMEOUT).topics[name]
+            found = metadata(self._client, self._ear, name).topics[name]
             if found.error is not None:
-                raise explain(f"read topic {name!r}", found.error)
+                raise explain(f"read topic {name!r}", found.error, self._ear)
             self._identity = TopicIdentity(name, settings, self.group)
             if self.group is None:
                 partitions = [TopicPartition(name, number) for number in found.partitions]
@@ -294,6 +294,7 @@ class Consumer(Generic[E]):
         """Wait a tick for a first message, so that Ctrl-C is heard, then for more of them."""
         first = self._client.poll(_TICK)
         if first is None:
+            self._ear.raise_refusal(f"read topic {self.topic.name!r}")
             return
         found.append(first)
         deadline = time.monotonic() + linger
@@ -340,7 +341,7 @@ class Consumer(Generic[E]):
             )
         if passes(error):
             return False
-        raise explain(f"read topic {self.topic.name!r}", error)
+        raise explain(f"read topic {self.topic.name!r}", error, self._ear)
 
     def _decode(self, messages: list[Any]) -> Batch[E]:
         events, failures = self._codec.decode_all([message.value() for message in messages])

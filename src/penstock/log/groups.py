@@ -9,7 +9,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicP
 
 from penstock.errors import GroupError
 from penstock.log.broker import Broker
-from penstock.log.client import TIMEOUT, Ear, asking, configuration, patiently
+from penstock.log.client import TIMEOUT, Ear, asking, committed, configuration, metadata, patiently
 from penstock.log.identity import mark
 from penstock.log.ledger import Offsets
 from penstock.log.positions import Position
@@ -64,17 +64,18 @@ class Groups:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._admin = Broker(settings).admin
+        self._broker = Broker(settings)
+        self._admin, self._ear = self._broker.admin, self._broker.ear
 
     def all(self) -> list[GroupState]:
         """Return every group with its state, without members."""
-        with asking("list groups"):
+        with asking("list groups", self._ear):
             found = patiently(self._list)
         states = [GroupState(each.group_id, each.state.name.lower()) for each in found]
         return sorted(states, key=lambda state: state.group)
 
     def _list(self) -> list[Any]:
-        found = self._admin.list_consumer_groups().result(TIMEOUT)
+        found = self._broker.wait(self._admin.list_consumer_groups())
         for error in found.errors:
             raise error if isinstance(error, KafkaException) else KafkaException(error)
         listed: list[Any] = found.valid
@@ -82,8 +83,9 @@ class Groups:
 
     def describe(self, group: str) -> GroupState:
         """Return a group with its members."""
-        with asking(f"describe group {group!r}"):
-            found = patiently(lambda: self._admin.describe_consumer_groups([group])[group].result(TIMEOUT))
+        with asking(f"describe group {group!r}", self._ear):
+            ask = self._admin.describe_consumer_groups
+            found = patiently(lambda: self._broker.wait(ask([group])[group]))
         state = found.state.name.lower()
         if state == "dead":
             raise GroupError(f"group {group!r} does not exist", hint="run `penstock groups list`")
@@ -92,7 +94,7 @@ class Groups:
     def lag(self, group: str, now: datetime | None = None) -> list[Lag]:
         """Return how far a group is behind, partition by partition."""
         moment = datetime.now(UTC) if now is None else now
-        with _reader(self._settings, group) as reader:
+        with _reader(self._settings, group, self._ear) as reader:
             return [_lag(reader, each, moment) for each in self._positions(reader, group)]
 
     def reset(self, group: str, topic: str, to: Position, *, dry_run: bool = True) -> list[Move]:
@@ -103,24 +105,27 @@ class Groups:
                 f"group {group!r} has {len(state.members)} members",
                 hint="stop them, then reset its positions",
             )
-        broker = Broker(self._settings)
+        broker = self._broker
         count, id = broker.topic(topic).partitions, broker.topic_ids([topic]).get(topic)
         partitions = [TopicPartition(topic, number) for number in range(count)]
-        with _reader(self._settings, group) as reader, asking(f"find positions in {topic!r}"):
+        with (
+            _reader(self._settings, group, self._ear) as reader,
+            asking(f"find positions in {topic!r}", self._ear),
+        ):
             before = {
                 each.partition: each.offset for each in self._positions(reader, group) if each.topic == topic
             }
             after = to.resolve(reader, partitions)
         if not dry_run:
             request = [ConsumerGroupTopicPartitions(group, [mark(each, id) for each in after])]
-            with asking(f"reset group {group!r}"):
-                self._admin.alter_consumer_group_offsets(request)[group].result(TIMEOUT)
+            with asking(f"reset group {group!r}", self._ear):
+                self._broker.wait(self._admin.alter_consumer_group_offsets(request)[group])
         return [Move(each.partition, before.get(each.partition), each.offset) for each in after]
 
     def positions(self, group: str) -> Offsets:
         """Return where a group stands, by topic and partition."""
         found: dict[str, dict[int, int]] = {}
-        with _reader(self._settings, group) as reader:
+        with _reader(self._settings, group, self._ear) as reader:
             for each in self._positions(reader, group):
                 found.setdefault(each.topic, {})[each.partition] = each.offset
         return found
@@ -133,20 +138,22 @@ class Groups:
             for partition, offset in partitions.items()
         ]
         if places:  # by a consumer: librdkafka's admin client gets no answer after its connection was cut
-            with _reader(self._settings, group) as reader, asking(f"write the positions of {group!r}"):
+            what = f"write the positions of {group!r}"
+            with _reader(self._settings, group, self._ear) as reader, asking(what, self._ear):
+                committed(reader, self._ear, places)  # a commit would wait long to say that it is denied
                 patiently(lambda: reader.commit(offsets=places, asynchronous=False))
 
     def _positions(self, reader: Any, group: str) -> list[TopicPartition]:
         """Asked of a consumer: librdkafka's admin client crashes if the coordinator is not ready yet."""
-        with asking(f"read the positions of group {group!r}"):
-            topics = self._admin.list_topics(timeout=TIMEOUT).topics
+        with asking(f"read the positions of group {group!r}", self._ear):
+            topics = metadata(self._admin, self._ear).topics
             everywhere = [
                 TopicPartition(name, number)
                 for name, topic in topics.items()
                 if not name.startswith("__")
                 for number in topic.partitions
             ]
-            found = patiently(lambda: reader.committed(everywhere, timeout=TIMEOUT)) if everywhere else []
+            found = patiently(lambda: committed(reader, self._ear, everywhere)) if everywhere else []
         known = [each for each in found if each.offset >= 0]
         return sorted(known, key=lambda each: (each.topic, each.partition))
 
@@ -154,9 +161,9 @@ class Groups:
 class _reader:
     """A client that looks into partitions and a group's positions, and joins nothing."""
 
-    def __init__(self, settings: Settings, group: str) -> None:
+    def __init__(self, settings: Settings, group: str, ear: Ear) -> None:
         demanded = {"group.id": group, "enable.auto.commit": False}
-        self._client = confluent_kafka.Consumer(configuration(settings, {}, demanded, Ear()))
+        self._client = confluent_kafka.Consumer(configuration(settings, {}, demanded, ear))
 
     def __enter__(self) -> Any:
         return self._client

@@ -1,7 +1,7 @@
 """Producing: typed events into topics, with every failure told."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import cycle
@@ -14,7 +14,8 @@ from confluent_kafka import KafkaError, KafkaException
 from penstock.durations import duration
 from penstock.errors import BufferFullError, ConfigurationError, DeliveryError, TopicError
 from penstock.events import Event
-from penstock.log.client import TIMEOUT, Ear, asking, configuration, explain
+from penstock.log.access import access_error
+from penstock.log.client import Ear, asking, configuration, explain, metadata
 from penstock.log.topic import Table, Topic, key_bytes
 from penstock.schemas import Codec, SchemaDirectory
 from penstock.settings import Settings
@@ -63,6 +64,7 @@ class Producer:
         self.sent = 0
         self.dropped = 0
         self._failures: list[Failure] = []
+        self._reason: KafkaError | None = None  # of the last failure
         self._when_full = when_full
         self._spread: dict[str, cycle[int]] = {}
         self._schemas = schemas
@@ -76,9 +78,9 @@ class Producer:
             "partitioner": "murmur2_random",
         }
         demanded = (kafka or {}) | {"delivery.report.only.error": True, "on_delivery": self._on_failure}
-        self._ear = Ear()
+        self.ear = Ear()
         with asking("make a producer"):
-            self._client = confluent_kafka.Producer(configuration(settings, own, demanded, self._ear))
+            self._client = confluent_kafka.Producer(configuration(settings, own, demanded, self.ear))
 
     @property
     def client(self) -> Any:
@@ -137,10 +139,10 @@ class Producer:
                 if not self._make_room(topic):
                     return False
             except KafkaException as error:
-                raise explain(f"send to {topic!r}", error.args[0]) from error
+                raise explain(f"send to {topic!r}", error.args[0], self.ear) from error
         self.sent += 1
         if self.sent % _POLL_EVERY == 0:
-            self._client.poll(0)
+            self._serve(self._client.poll, 0)
         if self._failures:
             self._raise_failures()
         return True
@@ -148,25 +150,17 @@ class Producer:
     def flush(self, timeout: str | timedelta = "2 minutes") -> None:
         """Wait until every event is acknowledged; raise DeliveryError for those that are not."""
         deadline = time.monotonic() + duration(timeout).total_seconds()
-        while waiting := self._flush_for(0.5):
-            if self._ear.refusal or time.monotonic() >= deadline:
+        while waiting := self._serve(self._client.flush, 0.5):
+            if self._is_shut_out or time.monotonic() >= deadline:
                 break
         if self._failures:
             self._raise_failures()
         if waiting:
+            refused = self._refused(self.ear.refusal)
             raise DeliveryError(
-                f"{waiting} events were not acknowledged: {self._ear.last or f'no answer in {timeout}'}",
-                hint="they still wait in the buffer: mend the cause and flush again",
+                f"{waiting} events were not acknowledged: {self.ear.last or f'no answer in {timeout}'}",
+                hint=f"{refused}they still wait in the buffer: mend the cause and flush again",
             )
-
-    def _flush_for(self, seconds: float) -> int:
-        """A fatal error that comes while the client reports failures is raised in disguise."""
-        try:
-            return int(self._client.flush(seconds))
-        except SystemError as error:
-            if isinstance(error.__cause__, KafkaException):
-                raise error.__cause__ from None
-            raise
 
     def close(self) -> None:
         """Flush; nothing is to be sent after this."""
@@ -193,9 +187,9 @@ class Producer:
 
     def _make_room(self, topic: str) -> bool:
         """Act on a full buffer; True means try again."""
-        self._client.poll(0)
+        self._serve(self._client.poll, 0)
         if self._when_full == "block":
-            self._client.poll(0.05)
+            self._serve(self._client.poll, 0.05)
             return True
         if self._when_full == "drop":
             self.dropped += 1
@@ -208,25 +202,57 @@ class Producer:
     def _next_partition(self, topic: str) -> int:
         """Round-robin over the topic's partitions, for events without a key."""
         if topic not in self._spread:
-            with asking(f"find topic {topic!r}", self._ear):
-                found = self._client.list_topics(topic, timeout=TIMEOUT).topics[topic]
+            with asking(f"find topic {topic!r}", self.ear):
+                found = metadata(self._client, self.ear, topic).topics[topic]
             if found.error is not None:
-                raise explain(f"send to {topic!r}", found.error)
+                raise explain(f"send to {topic!r}", found.error, self.ear)
             self._spread[topic] = cycle(sorted(found.partitions))
         return next(self._spread[topic])
 
+    @property
+    def _is_shut_out(self) -> bool:
+        """Whether waiting is no use; after a fatal error, the events that wait fail by themselves."""
+        return self.ear.refusal is not None and not self.ear.refusal.fatal()
+
+    def _serve(self, call: Callable[[float], int], seconds: float) -> int:
+        """Let the client call back; of a fatal error it tells by raising, and the events that wait fail."""
+        try:
+            return call(seconds)
+        except (KafkaException, SystemError) as error:
+            self._heed(error)
+            return len(self._client)
+
     def _on_failure(self, error: KafkaError | None, message: Any) -> None:
-        if error is not None:
-            failure = Failure(message.topic(), message.key(), message.value(), error.str())
-            self._failures.append(failure)
+        if error is None:
+            return
+        try:
+            self._fail(error, message)
+        except SystemError as pending:  # this was called while a fatal error was being raised
+            self._heed(pending.__cause__)
+            self._fail(error, message)
+
+    def _fail(self, error: KafkaError, message: Any) -> None:
+        failure = Failure(message.topic(), message.key(), message.value(), error.str())
+        self._failures.append(failure)
+        self._reason = self.ear.refusal or error
+
+    def _heed(self, raised: BaseException | None) -> None:
+        cause = raised if isinstance(raised, KafkaException) else raised and raised.__cause__
+        if isinstance(cause, KafkaException):
+            self.ear(cause.args[0])
+
+    def _refused(self, error: KafkaError | None) -> str:
+        """What to do about an error that is a matter of access."""
+        known = access_error("send", error, self.ear.user) if error is not None else None
+        return f"{known.hint}; " if known else ""
 
     def _raise_failures(self) -> None:
         failures, self._failures = tuple(self._failures), []
-        first = failures[0]
+        first, refused = failures[0], self._refused(self._reason)
         raise DeliveryError(
             f"{len(failures)} events were not acknowledged; the first, to {first.topic!r}: {first.reason}",
             failures=failures,
-            hint="they are in `failures`: send them again once the cause is gone",
+            hint=f"{refused}they are in `failures`: send them again once the cause is gone",
         )
 
 

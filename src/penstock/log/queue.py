@@ -70,6 +70,7 @@ class Queue(Generic[E]):
         self._closed = False
         broker = Broker(settings)
         broker.topic(topic.name)
+        broker.refuse_unreadable(topic.name)
         prepare(broker, group, limit, self._lease)
         self._dead = DeadLetters(settings)
         self._dead.ensure(topic.name + DEAD_LETTERS)  # what can't be buried later is not to be taken at all

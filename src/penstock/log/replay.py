@@ -8,9 +8,16 @@ from typing import Any
 import confluent_kafka
 from confluent_kafka import KafkaError, TopicPartition
 
-from penstock.errors import DataError, FencedError, LogError, PenstockError
+from penstock.errors import (
+    AuthenticationError,
+    AuthorizationError,
+    DataError,
+    FencedError,
+    LogError,
+    PenstockError,
+)
 from penstock.log.broker import Broker
-from penstock.log.client import TIMEOUT, Ear, asking, configuration, explain, passes, patiently
+from penstock.log.client import TIMEOUT, Ear, asking, committed, configuration, explain, passes, patiently
 from penstock.log.dead_letters import DeadLetter
 from penstock.log.identity import TopicIdentity
 from penstock.log.producer import Producer
@@ -45,17 +52,18 @@ def replay_dead(
     """
     source, group = topic + DEAD_LETTERS, f"penstock.replay.{topic}"
     broker = Broker(settings)
-    if source not in broker.topics([source]):
+    if not broker.exists(source):
         return Replayed(0, 0)
-    client = confluent_kafka.Consumer(configuration(settings, {"group.id": group}, _DEMANDED, Ear()))
+    ear = Ear()
+    client = confluent_kafka.Consumer(configuration(settings, {"group.id": group}, _DEMANDED, ear))
     writer = Writer(settings, group)
     try:
         writer.fence()  # before the position is read: until then another redrive may move it
-        letters = _Letters(client, broker, TopicIdentity(source, settings, group), source)
+        letters = _Letters(client, ear, broker, TopicIdentity(source, settings, group), source)
         return _replay(letters, writer, readable, progress)
     except PenstockError as error:
         writer.abort()
-        if writer.is_fenced:
+        if writer.is_fenced and not isinstance(error, AuthenticationError | AuthorizationError):
             raise FencedError(
                 f"another redrive of {source!r} has begun, so this one ends",
                 hint="the other one deals with the letters that are left",
@@ -69,15 +77,15 @@ def replay_dead(
 class _Letters:
     """The dead letters that are there when a redrive begins and that none before it has dealt with."""
 
-    def __init__(self, client: Any, broker: Broker, identity: TopicIdentity, source: str) -> None:
+    def __init__(self, client: Any, ear: Ear, broker: Broker, identity: TopicIdentity, source: str) -> None:
         self.source = source
         self.end = broker.committed_end(source)[0]
-        self._client = client
+        self._client, self._ear = client, ear
         self._identity = identity
-        with asking(f"read {source!r}"):
+        with asking(f"read {source!r}", ear):
             place = TopicPartition(source, 0)
             low = client.get_watermark_offsets(place, timeout=TIMEOUT)[0]
-            (known,) = patiently(lambda: client.committed([place], timeout=TIMEOUT))
+            (known,) = patiently(lambda: committed(client, ear, [place]))
             identity.refuse_foreign(known)
             self.start = max(low, known.offset)
             client.assign([TopicPartition(source, 0, self.start)])
@@ -86,7 +94,7 @@ class _Letters:
         """Yield letters with the position after them; control records leave gaps in the offsets."""
         position, heard_at = self.start, time.monotonic()
         while position < self.end:
-            with asking(f"read {self.source!r}"):
+            with asking(f"read {self.source!r}", self._ear):
                 messages = self._client.consume(_CHUNK, timeout=0.2)
             if time.monotonic() - heard_at > TIMEOUT:
                 raise LogError(f"nothing came of {self.source!r} in {TIMEOUT:.0f} s", hint="redrive again")
@@ -99,7 +107,7 @@ class _Letters:
                 )
 
     def commit(self, writer: Writer, position: int) -> None:
-        with asking(f"commit the redrive of {self.source!r}"):
+        with asking(f"commit the redrive of {self.source!r}", self._ear):
             writer.commit([self._identity.position(0, position)], self._client.consumer_group_metadata())
 
     def _position_after(self, message: Any) -> int | None:
@@ -110,7 +118,7 @@ class _Letters:
             return int(message.offset())
         if passes(error):
             return None
-        raise explain(f"read {self.source!r}", error)
+        raise explain(f"read {self.source!r}", error, self._ear)
 
 
 def _replay(

@@ -7,7 +7,8 @@ from typing import Any
 
 from confluent_kafka import AcknowledgeType, IllegalStateException, KafkaError, KafkaException, ShareConsumer
 
-from penstock.errors import GroupError, LogError, PenstockError
+from penstock.errors import GroupError, PenstockError
+from penstock.log.access import is_denied
 from penstock.log.client import TIMEOUT, Ear, asking, configuration, explain, passes
 from penstock.settings import Settings
 
@@ -54,8 +55,7 @@ class ShareClient:
         except KafkaException as error:
             raise self._explained(error.args[0]) from error
         good = [message for message in found if self._is_good(message.error())]
-        if self._ear.refusal is not None:
-            raise LogError(f"can't read topic {self._topic!r} as a queue: {self._ear.refusal}")
+        self._ear.raise_refusal(f"read topic {self._topic!r} as a queue")
         return good
 
     def accept(self, messages: Sequence[Any]) -> str | None:
@@ -100,7 +100,7 @@ class ShareClient:
         raise self._explained(error)
 
     def _explained(self, error: KafkaError) -> PenstockError:
-        if not error.fatal():
+        if not error.fatal() or is_denied(error):
             return explain(f"read topic {self._topic!r}", error, self._ear)
         return GroupError(
             f"group {self._group!r} can't be a queue's: {error.str()}",

@@ -31,15 +31,16 @@ def tail(
     """Yield a topic's messages as JSON values; `codec` decodes them, if it is known."""
     own = {"group.id": "penstock.tail", "isolation.level": "read_committed"}
     count = Broker(settings).topic(name).partitions
-    client = confluent_kafka.Consumer(configuration(settings, own, {"enable.auto.commit": False}, Ear()))
+    ear = Ear()
+    client = confluent_kafka.Consumer(configuration(settings, own, {"enable.auto.commit": False}, ear))
     start = from_beginning() if beginning else from_time(_utc(since)) if since else from_end()
     try:
-        with asking(f"read topic {name!r}"):
+        with asking(f"read topic {name!r}", ear):
             client.assign(start.resolve(client, [TopicPartition(name, number) for number in range(count)]))
         shown = 0
         while limit is None or shown < limit:
             message = client.poll(0.2)
-            if message is not None and _is_good(message, name):
+            if message is not None and _is_good(message, name, ear):
                 yield _line(message, codec)
                 shown += 1
     finally:
@@ -50,13 +51,13 @@ def _utc(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _is_good(message: Any, name: str) -> bool:
+def _is_good(message: Any, name: str, ear: Ear) -> bool:
     error = message.error()
     if error is None:
         return True
     if passes(error):
         return False
-    raise explain(f"read topic {name!r}", error)
+    raise explain(f"read topic {name!r}", error, ear)
 
 
 def _line(message: Any, codec: Codec[Any] | None) -> Line:

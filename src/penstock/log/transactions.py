@@ -7,13 +7,14 @@ from typing import Any, Generic, TypeVar
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from penstock.durations import duration
-from penstock.errors import LogError
+from penstock.errors import DeliveryError, LogError
 from penstock.events import Event, new_id
+from penstock.log.access import is_denied
 from penstock.log.client import TIMEOUT, asking, explain
 from penstock.log.consumer import Consumer, Rebalance
 from penstock.log.dead_letters import DeadLetters
 from penstock.log.positions import Position
-from penstock.log.producer import Producer
+from penstock.log.producer import Failure, Producer
 from penstock.log.records import Batch, Record
 from penstock.log.topic import Topic
 from penstock.schemas import SchemaDirectory
@@ -56,27 +57,47 @@ class Writer:
     def fence(self) -> Producer:
         """End what an earlier writer of this id left open: only then is it known which positions count."""
         if self._producer is None:
-            with asking("become the only writer of a transaction"):
-                made = Producer(self._settings, schemas=self._schemas, kafka=self._kafka)
-                made.client.init_transactions(TIMEOUT)
-            self._producer = made
+            self._producer = self._made()
         return self._producer
 
     def begin(self) -> Producer:
         """Open a transaction."""
         producer = self.fence()
-        with asking("begin a transaction"):
+        with asking("begin a transaction", producer.ear):
             producer.client.begin_transaction()
             self._open = True
         return producer
 
+    def _made(self) -> Producer:
+        """Return a producer that has its transactional id; one that was denied it is of no use later."""
+        made = Producer(self._settings, schemas=self._schemas, kafka=self._kafka)
+        with asking(f"begin a transaction of {self._kafka['transactional.id']!r}", made.ear):
+            made.client.init_transactions(TIMEOUT)
+        return made
+
     def commit(self, positions: list[TopicPartition], group: Any) -> None:
         """Commit what was sent together with the positions that were read."""
         producer = self.producer
-        producer.flush()
+        try:
+            producer.flush()
+        except DeliveryError as failed:
+            self._raise_denial(failed, positions, group)
+            raise
         producer.client.send_offsets_to_transaction(positions, group, TIMEOUT)
         producer.client.commit_transaction(TIMEOUT)
         self._open = False
+
+    def _raise_denial(self, failed: DeliveryError, positions: list[TopicPartition], group: Any) -> None:
+        """A broken transaction has its events purged; why it is broken, it says when it is asked to go on."""
+        producer = self.producer
+        try:
+            producer.client.send_offsets_to_transaction(positions, group, TIMEOUT)
+        except KafkaException as error:
+            if is_denied(error.args[0]):
+                topics = sorted(
+                    {failure.topic for failure in failed.failures if isinstance(failure, Failure)}
+                )
+                raise explain(f"write to {', '.join(topics)}", error.args[0], producer.ear) from error
 
     def abort(self) -> None:
         """Undo what was sent since `begin`."""
@@ -84,8 +105,10 @@ class Writer:
             return
         try:
             self._producer.client.abort_transaction(TIMEOUT)
-        except KafkaException as error:  # the next producer of this id ends the transaction
-            self.is_fenced = error.args[0].code() in (KafkaError._FENCED, KafkaError._FATAL)
+        except (KafkaException, SystemError) as error:  # the next producer of this id ends the transaction
+            found = error.__cause__ if isinstance(error, SystemError) else error
+            codes = (KafkaError._FENCED, KafkaError._FATAL)
+            self.is_fenced = isinstance(found, KafkaException) and found.args[0].code() in codes
         finally:
             self._producer, self._open = None, False
 
@@ -186,9 +209,10 @@ class ExactlyOnce(Consumer[E]):
         try:
             self._writer.commit([self._identity.position(*each) for each in done.items()], group)
         except KafkaException as error:
+            ear = self._writer.producer.ear
             self._undo()
-            if error.args[0].fatal():
-                raise explain("commit a transaction", error.args[0]) from error
+            if error.args[0].fatal() or is_denied(error.args[0]):
+                raise explain("commit a transaction", error.args[0], ear) from error
 
     def _undo(self) -> None:
         """Abort; before more is read, the outcome is settled and reading goes back to where the group is."""

@@ -22,6 +22,7 @@ from penstock.pipeline.malformed import Judge
 from penstock.pipeline.plan import Planner
 from penstock.pipeline.state import unfit_state
 from penstock.pipeline.trouble import explained, one_line
+from penstock.process.java_errors import client_error, java_text
 from penstock.process.source import unknown_schema
 from penstock.sinks.tasks import raised
 
@@ -171,7 +172,13 @@ class FlowRun:
             return error
         if isinstance(kept, PenstockError):
             return kept
-        return raised(str(error)) or unfit_state(str(error)) or kept or error
+        known = raised(str(error)) or unfit_state(str(error)) or self._refused(error) or self._refused(kept)
+        return known or kept or error
+
+    def _refused(self, error: BaseException | None) -> PenstockError | None:
+        """What Spark's Kafka client says of access or its settings."""
+        said = java_text(error)
+        return client_error(f"run flow {self.job.label!r}", said, self.planner.settings) if said else None
 
     def _rest(self, pause: float) -> None:
         self.status = "waiting"

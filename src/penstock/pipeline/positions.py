@@ -1,12 +1,14 @@
 """How far flows have read, published as consumer groups, so that every Kafka tool sees their lag."""
 
+import logging
 import threading
 
-from penstock.errors import PenstockError
+from penstock.errors import ConfigurationError, PenstockError
 from penstock.log import Groups
 from penstock.log.ledger import Offsets
 
 _EVERY = 0.5
+_log = logging.getLogger("penstock")
 
 
 class Positions:
@@ -15,6 +17,7 @@ class Positions:
     def __init__(self, groups: Groups) -> None:
         self._groups = groups
         self._due: dict[str, Offsets] = {}
+        self._warned: set[str] = set()
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._publish_all, name="positions", daemon=True)
@@ -41,6 +44,14 @@ class Positions:
         for group, offsets in due.items():
             try:
                 self._groups.place(group, offsets)
+            except ConfigurationError as error:
+                self._warn(group, error)
             except PenstockError:
                 with self._lock:  # it is tried again, unless the flow has gone on meanwhile
                     self._due.setdefault(group, offsets)
+
+    def _warn(self, group: str, error: ConfigurationError) -> None:
+        """A flow works without its positions being seen, so that they are missed is said once."""
+        if group not in self._warned:
+            self._warned.add(group)
+            _log.warning("the lag of %s can't be seen: %s", group, error)

@@ -6,12 +6,13 @@ from typing import Any
 
 import confluent_kafka
 import msgspec
-from confluent_kafka import KafkaError, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from penstock.log import Broker
-from penstock.log.client import TIMEOUT, Ear, asking, configuration
+from penstock.log.access import is_denied
+from penstock.log.client import TIMEOUT, Ear, asking, configuration, explain, passes
 from penstock.log.ledger import Offsets
 from penstock.process.source import kafka_rows
 from penstock.settings import Settings
@@ -28,6 +29,7 @@ class Ticks:
         self.topic = topic
         self.position: Mapping[str, Any] = {}  # up to where the last one speaks
         self._settings = settings
+        self._ear = Ear()
         self._producer: confluent_kafka.Producer | None = None
 
     def prepare(self) -> None:
@@ -40,11 +42,21 @@ class Ticks:
 
     def write(self, tick: Mapping[str, Any]) -> bool:
         """Write a tick; False if the broker did not take it, and the next one has to say it."""
+        what = f"write to {self.topic!r}"
+        failed: list[KafkaError] = []
         if self._producer is None:
-            self._producer = confluent_kafka.Producer(configuration(self._settings, {}, {}, Ear()))
-        with asking(f"write to {self.topic!r}"):
-            self._producer.produce(self.topic, msgspec.json.encode(tick), str(tick["generation"]).encode())
-        if self._producer.flush(TIMEOUT):
+            self._producer = confluent_kafka.Producer(configuration(self._settings, {}, {}, self._ear))
+        with asking(what, self._ear):
+            self._producer.produce(
+                self.topic,
+                msgspec.json.encode(tick),
+                str(tick["generation"]).encode(),
+                on_delivery=lambda error, _: failed.append(error) if error is not None else None,
+            )
+            waiting = self._producer.flush(TIMEOUT)
+        if failed and is_denied(failed[0]):
+            raise explain(what, failed[0], self._ear)
+        if waiting or failed:
             return False
         self.position = {topic: dict(each) for topic, each in tick["position"].items()}
         return True
@@ -76,9 +88,10 @@ class Ticks:
             "enable.auto.commit": False,
             "enable.partition.eof": True,
         }
-        client = confluent_kafka.Consumer(configuration(self._settings, {}, demanded, Ear()))
+        ear = Ear()
+        client = confluent_kafka.Consumer(configuration(self._settings, {}, demanded, ear))
         try:
-            with asking(f"read {self.topic!r}"):
+            with asking(f"read {self.topic!r}", ear):
                 client.assign([TopicPartition(self.topic, 0, start)])
                 return _last(client, end, generation)
         finally:
@@ -94,6 +107,8 @@ def _last(client: Any, end: int, generation: str | None) -> dict[str, Any] | Non
         if message.error() is not None:
             if message.error().code() == KafkaError._PARTITION_EOF:
                 return last
+            if not passes(message.error()):
+                raise KafkaException(message.error())
             continue
         if message.offset() >= end:
             return last

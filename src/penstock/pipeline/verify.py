@@ -26,6 +26,7 @@ from penstock.pipeline.job import Job, as_written, flow_job
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Planner, Span, named_topics
 from penstock.process.horizon import up_to
+from penstock.process.java_errors import java_errors
 from penstock.process.source import kafka_rows, typed, unknown_schema
 from penstock.process.target import MADE_BY
 from penstock.process.windows.kept import END
@@ -91,7 +92,8 @@ def verify(
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             dead = pool.submit(check.dead_letters)
             flows = pool.map(check.flow, pipeline.flows.values())
-            return [*flows, dead.result()]
+            with java_errors(f"verify pipeline {pipeline.name!r}", settings):
+                return [*flows, dead.result()]
     finally:
         if registry is not None:
             registry.close()

@@ -1,5 +1,6 @@
 """What Kafka's Java client, which Spark uses, is given of the settings that librdkafka takes."""
 
+import base64
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,7 +19,6 @@ _SHARED = frozenset(
         "sasl.mechanism",
         "sasl.kerberos.service.name",
         "ssl.endpoint.identification.algorithm",
-        "ssl.key.password",
         "ssl.keystore.location",
         "ssl.keystore.password",
         "metadata.max.age.ms",
@@ -48,6 +48,7 @@ _RENAMED = {
     "queue.buffering.max.ms": "linger.ms",
     "request.required.acks": "acks",
 }
+_PBES2 = bytes.fromhex("06092a864886f70d01050d")  # its object identifier, as it stands in an encrypted key
 _LOGIN_MODULES = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
@@ -98,6 +99,11 @@ def _truststore(given: Mapping[str, str]) -> dict[str, str]:
     if "ssl.ca.pem" in given:
         return {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": given["ssl.ca.pem"]}
     if "ssl.ca.location" in given:
+        if Path(given["ssl.ca.location"]).is_dir():
+            raise SettingsError(
+                f"ssl.ca.location is the folder {given['ssl.ca.location']}, of which Java can't read",
+                hint="name a file that holds the certificates",
+            )
         return {"ssl.truststore.type": "PEM", "ssl.truststore.location": given["ssl.ca.location"]}
     return {}
 
@@ -105,7 +111,7 @@ def _truststore(given: Mapping[str, str]) -> dict[str, str]:
 def _keystore(given: Mapping[str, str]) -> dict[str, str]:
     """The Java client takes a certificate and its key as texts, or both in one file."""
     if "ssl.keystore.location" in given:
-        return {"ssl.keystore.type": "PKCS12"}
+        return {"ssl.keystore.type": "PKCS12"} | _key_password(given)
     certificate, key = (_pem(given, f"ssl.{each}") for each in ("certificate", "key"))
     if certificate is None or key is None:
         return {}
@@ -114,11 +120,33 @@ def _keystore(given: Mapping[str, str]) -> dict[str, str]:
             "ssl.key.location holds a key in a form that Java does not read",
             hint="convert it: openssl pkcs8 -topk8 -in client.key -out client.pk8",
         )
-    return {
+    is_encrypted = "BEGIN ENCRYPTED" in key
+    if is_encrypted and _PBES2 in _der(key):
+        raise SettingsError(
+            "ssl.key.location holds a key whose encryption (PBES2) Java does not read",
+            hint="put it into a store, named by ssl.keystore.location and ssl.keystore.password: "
+            "openssl pkcs12 -export -inkey client.key -in client.pem -out client.p12",
+        )
+    made = {
         "ssl.keystore.type": "PEM",
         "ssl.keystore.certificate.chain": certificate,
         "ssl.keystore.key": key,
     }
+    # Java would try to decrypt a key that is in the clear.
+    return made | (_key_password(given) if is_encrypted else {})
+
+
+def _key_password(given: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in given.items() if name == "ssl.key.password"}
+
+
+def _der(pem: str) -> bytes:
+    """The bytes of the last block of a PEM text."""
+    body = "".join(line for line in pem.rpartition("BEGIN")[2].splitlines()[1:] if "-----" not in line)
+    try:
+        return base64.b64decode(body)
+    except ValueError:
+        return b""  # Java says what is wrong with it
 
 
 def _pem(given: Mapping[str, str], name: str) -> str | None:

@@ -9,9 +9,9 @@ from typing import Any
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from penstock.errors import InvalidSchemaError, LogError
+from penstock.errors import ConfigurationError, InvalidSchemaError, LogError
 from penstock.log.broker import Broker
-from penstock.log.client import TIMEOUT, Ear, asking, configuration, passes
+from penstock.log.client import TIMEOUT, Ear, asking, configuration, explain, passes
 from penstock.registry.records import Record, from_message, to_message
 from penstock.settings import Settings
 
@@ -50,11 +50,12 @@ class SchemaTopic:
         with asking("write to the schema topic", self._ear), _refusing_large(len(value)):
             self._producer.produce(NAME, value, key, on_delivery=lambda *answer: answers.append(answer))
             self._producer.flush(TIMEOUT)
-        if answers and answers[0][0] is not None and answers[0][0].code() in _TOO_LARGE:
+        if not answers:
+            raise LogError(f"can't write to the schema topic: {self._ear.last or 'no answer'}")
+        if answers[0][0] is not None and answers[0][0].code() in _TOO_LARGE:
             raise _too_large(len(value))
-        if not answers or answers[0][0] is not None:
-            said = answers[0][0].str() if answers else self._ear.last or "no answer"
-            raise LogError(f"can't write to the schema topic: {said}")
+        if answers[0][0] is not None:
+            raise explain("write to the schema topic", answers[0][0], self._ear)
         self._wait_for(answers[0][1].offset() + 1)
 
     def catch_up(self) -> None:
@@ -71,6 +72,8 @@ class SchemaTopic:
         deadline = time.monotonic() + TIMEOUT
         with self._moved:
             while self._position < position:
+                if isinstance(self._failure, ConfigurationError):
+                    raise self._failure
                 if self._failure is not None:
                     raise LogError(f"the schema topic can't be read: {self._failure}") from self._failure
                 if not self._moved.wait(deadline - time.monotonic()):
@@ -97,7 +100,7 @@ class SchemaTopic:
         elif error.code() == KafkaError._PARTITION_EOF:
             self._move_to(message.offset())
         elif not passes(error):
-            raise LogError(error.str())
+            raise explain("read the schema topic", error, self._ear)
 
     def _move_to(self, position: int) -> None:
         with self._moved:

@@ -1,7 +1,7 @@
 """Dead letters of a pipeline: malformed records and what was judged, in one transaction."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -43,7 +43,7 @@ def write_dead_letters(malformed: DataFrame, work: "DeadLetterWork") -> int:
 class DeadLetterWork:
     """What a task does with malformed records, of whose places `ranges` were looked through."""
 
-    kafka: dict[str, str]
+    kafka: dict[str, str] = field(repr=False)
     pipeline: str
     ids: Mapping[str, str]
     ranges: Mapping[str, Ranges]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import accumulate, repeat
 from typing import Literal
@@ -139,7 +139,7 @@ def _with_lane() -> Column:
 class LaneWork:
     """What a task does with the rows of its lane."""
 
-    kafka: dict[str, str]
+    kafka: dict[str, str] = field(repr=False)
     sink: str
     epoch: int
     timeout_ms: int

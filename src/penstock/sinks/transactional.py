@@ -9,8 +9,9 @@ import confluent_kafka
 from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicPartition
 
 from penstock.errors import PenstockError, SinkError, TargetError
+from penstock.log.access import access_error
 from penstock.log.broker import Broker
-from penstock.log.client import TIMEOUT, Ear, configuration
+from penstock.log.client import TIMEOUT, Ear, asking, configuration, metadata
 from penstock.settings import Settings
 
 Message = tuple[str, bytes | None, bytes | None, list[tuple[str, bytes]] | None]
@@ -20,13 +21,6 @@ _HOPELESS = {
     "max.message.bytes of the topic and message.max.bytes in [kafka], or make the result smaller",
     KafkaError.INVALID_TRANSACTION_TIMEOUT: "the flow's timeout= is longer than the broker's "
     "transaction.max.timeout.ms: make it shorter, or raise that",
-    KafkaError.TOPIC_AUTHORIZATION_FAILED: "grant WRITE and DESCRIBE on the topic and on the ledger's",
-    KafkaError.GROUP_AUTHORIZATION_FAILED: "grant READ on the group",
-    KafkaError.CLUSTER_AUTHORIZATION_FAILED: "grant IDEMPOTENT_WRITE on the cluster",
-    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "grant WRITE and DESCRIBE on the transactional id",
-    KafkaError.SASL_AUTHENTICATION_FAILED: "see the user and the password in [kafka]",
-    KafkaError._AUTHENTICATION: "see the user and the password in [kafka]",
-    KafkaError._SSL: "see the certificates in [kafka]",
     KafkaError.INVALID_RECORD: "the broker refuses the record, as a compacted topic does without a key",
     KafkaError.POLICY_VIOLATION: "the broker's policy forbids it",
     KafkaError.TOPIC_EXCEPTION: "the topic's name is not one that Kafka takes",
@@ -48,6 +42,8 @@ class TransactionalWriter:
         self.id = id
         self._settings, self._ledger = settings, ledger
         self._undelivered: KafkaError | None = None
+        self._ear = Ear()
+        self._topics: set[str] = set()  # that were written to
         own = {"linger.ms": 100, "compression.type": "lz4", "queue.buffering.max.messages": 500_000}
         demanded = {
             "transactional.id": id,
@@ -56,15 +52,17 @@ class TransactionalWriter:
             "on_delivery": self._delivered,
         }
         with self._explained("open"):
-            self.client = confluent_kafka.Producer(configuration(settings, own | _AT_ONCE, demanded, Ear()))
+            self.client = confluent_kafka.Producer(
+                configuration(settings, own | _AT_ONCE, demanded, self._ear)
+            )
             for _ in range(2):  # after one answer it may still take itself for unconnected
-                self.client.list_topics(ledger, TIMEOUT)
+                metadata(self.client, self._ear, ledger)
             self.client.init_transactions(TIMEOUT)
 
     def last_record(self, partition: int) -> bytes | None:
         """Return the last record of a partition of the ledger, once all before it is decided."""
         with self._explained("read the ledger of"):
-            return last_record(self._settings, self._ledger, partition)
+            return _last_record(self._settings, self._ledger, partition, Ear())
 
     def write(
         self,
@@ -83,8 +81,11 @@ class TransactionalWriter:
         return sent
 
     def _send_all(self, messages: Iterable[Message]) -> int:
-        send, sent = self._send, 0
+        send, sent, last = self._send, 0, None
         for topic, key, value, headers in messages:
+            if topic is not last:
+                self._topics.add(topic)
+                last = topic
             send(topic, value, key, headers=headers)
             sent += 1
         return sent
@@ -117,12 +118,24 @@ class TransactionalWriter:
     def _error(self, what: str, error: Any) -> PenstockError:
         """One that breaks in may itself be a zombie: who is fenced, only the epoch in the ledger can say."""
         code = error.code() if isinstance(error, KafkaError) else None
+        known = self._denied(what, error)
+        if known is not None:
+            return known
         said = f"can't {what} {self.id!r}: {error}"
         if code in _HOPELESS:
             return TargetError(said, hint=_HOPELESS[code])
         if code in _FENCED:
             return SinkError(said, hint="another writer has broken in; the next try finds out who may stay")
         return SinkError(said, hint="is the broker up? the batch is tried again")
+
+    def _denied(self, what: str, error: Any) -> PenstockError | None:
+        """An error of access, which names the topics of the transaction: the broker doesn't say which one."""
+        refused = self._ear.refusal
+        if refused is None and isinstance(error, KafkaError):
+            refused = error
+        topics = ", ".join(sorted(self._topics)) or self._ledger
+        what = f"{what} {self.id!r}, which writes to {topics}"
+        return access_error(what, refused, self._ear.user) if refused else None
 
 
 def last_record(
@@ -132,6 +145,14 @@ def last_record(
 
     Without `wait_for_open` a transaction that is still open, as a writer at work has one, is not waited for.
     """
+    ear = Ear()
+    with asking(f"read {topic!r}", ear):
+        return _last_record(settings, topic, partition, ear, wait_for_open=wait_for_open)
+
+
+def _last_record(
+    settings: Settings, topic: str, partition: int, ear: Ear, *, wait_for_open: bool = True
+) -> bytes | None:
     demanded = {
         "group.id": "penstock.ledger",
         "enable.auto.commit": False,
@@ -140,9 +161,9 @@ def last_record(
         "auto.offset.reset": "earliest",
         "fetch.wait.max.ms": 10,
     }
-    client = confluent_kafka.Consumer(configuration(settings, _AT_ONCE, demanded, Ear()))
+    client = confluent_kafka.Consumer(configuration(settings, _AT_ONCE, demanded, ear))
     try:
-        client.list_topics(topic, TIMEOUT)
+        metadata(client, ear, topic)
         first, _ = client.get_watermark_offsets(TopicPartition(topic, partition), timeout=TIMEOUT)
         # A reader of committed records is told of no others: the end is asked for elsewhere.
         broker = Broker(settings)

@@ -1,0 +1,266 @@
+"""Every client through a broker that knows its users: turned away, or let in and going on from there."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import psutil
+import pytest
+from tests.integration.acl_table import permissions
+from tests.integration.guarded import booked, echoed, guarded, history, payments, some_payments
+from tests.integration.secured import STORE_PASSWORD, secured_broker
+
+from penstock.errors import AuthenticationError, AuthorizationError, DeliveryError, PenstockError
+from penstock.events import Event
+from penstock.log import Broker, Consumer, ExactlyOnce, Groups, Producer, Queue, Topic, apply, replay_dead
+from penstock.log.topic import DEAD_LETTERS
+from penstock.pipeline import Runner, verify
+from penstock.registry import Registry
+from penstock.schemas.compatibility import SchemaKind
+from penstock.settings import Settings
+
+CANARY = "canary-51c0ffee"
+PASSWORD = f"{CANARY} \"q\" \\b\\ 'a' ; = , # ${{x}} ü"
+
+
+@dataclass(frozen=True)
+class Note(Event):
+    text: str
+    at: datetime
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory):
+    with secured_broker(tmp_path_factory.mktemp("secured")) as found:
+        yield found
+
+
+@pytest.fixture
+def user(broker, tmp_path):
+    """A function that lets a new user in and returns their settings."""
+
+    def added(name, *grants):
+        broker.add_user(name, PASSWORD)
+        broker.grant(name, *grants)
+        return broker.settings(name, PASSWORD, tmp_path)
+
+    return added
+
+
+@dataclass(frozen=True)
+class Case:
+    """A topic with two notes and something that can't be read, and the settings of who works on it."""
+
+    name: str
+    settings: Settings
+    admin: Settings
+
+    @property
+    def topic(self):
+        return Topic(self.name, Note, key="text", partitions=1)
+
+    @property
+    def result(self):
+        return Topic(f"{self.name}.result", Note, key="text", partitions=1)
+
+    @property
+    def group(self):
+        return f"{self.name}.group"
+
+    def prepare(self):
+        broker, dead = Broker(self.admin), self.name + DEAD_LETTERS
+        apply([self.topic, self.result], broker)
+        broker.ensure(dead, 1, {})
+        encode = self.topic.codec().encode
+        with Producer(self.admin) as producer:
+            for value in (encode(a_note("one")), b"?", encode(a_note("three"))):
+                producer.send_bytes(self.name, b"k", value)
+            producer.send_bytes(dead, b"k", b"?", [("penstock.dead.topic", self.name.encode())])
+        Groups(self.admin).place(f"{self.group}.lag", {self.name: {0: 1}})
+
+
+def a_note(text):
+    return Note(text, datetime(2026, 1, 1, tzinfo=UTC))
+
+
+def texts(consumer):
+    return [record.event.text for record in consumer.records(idle="1 second")]
+
+
+def produce(case):
+    with Producer(case.settings) as producer:
+        producer.send(case.result, a_note("sent"))
+    with Consumer(case.result, case.admin) as consumer:
+        return texts(consumer)
+
+
+def consume(case):
+    with Consumer(case.topic, case.settings, group=case.group) as consumer:
+        return texts(consumer)
+
+
+def transact(case):
+    with ExactlyOnce(case.topic, case.settings, group=case.group, member="m") as work:
+        for transaction in work.transactions(idle="1 second"):
+            for record in transaction:
+                transaction.send(case.result, record.event)
+    with Consumer(case.result, case.admin) as consumer:
+        return texts(consumer)
+
+
+def take(case):
+    found = []
+    with Queue(case.topic, case.settings, group=case.group) as queue:
+        for lease in queue.take(idle="1 second"):
+            found.append(lease.event.text)
+            lease.acknowledge()
+    return found
+
+
+def register(case):
+    with Registry(case.settings) as registry:
+        registry.id_for(case.name, SchemaKind.AVRO, '"string"')
+        return registry.subjects().count(case.name)
+
+
+def lag(case):
+    return [each.events for each in Groups(case.settings).lag(f"{case.group}.lag")]
+
+
+def redrive(case):
+    return replay_dead(case.name, case.settings).sent
+
+
+CLIENTS = {
+    "Producer": (produce, ["sent"]),
+    "Consumer": (consume, ["one", "three"]),
+    "ExactlyOnce": (transact, ["one", "three"]),
+    "Queue": (take, ["one", "three"]),
+    "Registry": (register, 1),
+    "Groups.lag": (lag, [2]),
+    "dead letters sent again": (redrive, 1),
+}
+
+
+def refused(use, case):
+    """Return what a client raised, within a time in which somebody waits for an answer."""
+    began = time.monotonic()
+    with pytest.raises(PenstockError) as caught:
+        use(case)
+    assert time.monotonic() - began < 12
+    assert CANARY not in f"{caught.value} {caught.value.__dict__}"
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"sasl_password": "nonsense"}, "check sasl.username, sasl.password and sasl.mechanism"),
+        ({"bootstrap_servers": "localhost:{port}"}, "certificate names the host in bootstrap.servers"),
+    ],
+    ids=["password", "host name"],
+)
+def test_who_is_not_let_in_is_told_why_and_does_not_wait(broker, user, wrong, says):
+    user("stranger")
+    changed = {name: value.format(port=broker.port) for name, value in wrong.items()}
+    case = Case("strange", broker.settings("stranger", PASSWORD, broker.folder, **changed), broker.open)
+    uses = [use for use, _ in CLIENTS.values()]
+    with ThreadPoolExecutor(len(uses)) as pool:
+        errors = list(pool.map(lambda use: refused(use, case), uses))
+    assert [type(error) for error in errors] == [DeliveryError] + 6 * [AuthenticationError]
+    for error in errors:
+        assert says in str(error)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_client_needs_the_permissions_that_are_listed_and_goes_on_with_them(broker, user, client):
+    use, expected = CLIENTS[client]
+    Broker(broker.open).ensure("_penstock_schemas", 1, {"cleanup.policy": "compact"})
+
+    def without(number):
+        name = f"{use.__name__}-{number}"
+        group = f"{name}.group.lag" if use is lag else f"{name}.group"
+        listed = permissions(client, topic=name, result=f"{name}.result", group=group)
+        if use is produce:
+            listed = permissions(client, topic=f"{name}.result")
+        if number >= len(listed):
+            return
+        missing = listed.pop(number)
+        case = Case(name, user(name, *listed), broker.open)
+        case.prepare()
+        if (client, missing[0]) != ("Groups.lag", "topic"):  # what may not be seen is not seen to lag
+            error = refused(use, case)
+            assert type(error) is (DeliveryError if use is produce else AuthorizationError), error
+            assert f"User:{name}" in str(error)
+        broker.grant(name, missing)
+        assert use(case) == expected
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(without, range(4)))
+
+
+def payments_in(topic, admin):
+    with Consumer(topic, admin) as consumer:
+        return sorted(record.event.cents for record in consumer.records(idle="1 second"))
+
+
+def test_a_pipeline_needs_the_permissions_that_are_listed_and_loses_nothing_without(
+    broker, user, spark, tmp_path, caplog, capfd
+):
+    names = {"pipeline": "guarded", "topic": payments.name}
+    listed = {
+        *permissions("Registry"),
+        *permissions("pipeline", result=booked.name, **names),
+        *permissions("pipeline", result=history.name, **names),
+        *permissions("pipeline", result=echoed.name, **names),
+    }
+    read = ("topic", payments.name, "read describe_configs")
+    write = ("topic", booked.name, "write describe_configs")
+    echo = ("topic", echoed.name, "write describe_configs")
+    transactions = ("transactional id", "penstock.guarded.*", "write")
+    described = [(kind, name, "describe_configs describe") for kind, name, _ in (read, write, echo)]
+    settings = user("pipe", *(listed - {read, write, echo, transactions}), *described)
+    admin = broker.open
+    apply([payments, booked, echoed, history], Broker(admin))
+    Broker(admin).ensure(payments.name + DEAD_LETTERS, 1, {})
+    with Registry(admin) as registry, Producer(admin, schemas=registry) as producer:
+        producer.send_all(payments, some_payments(40))
+
+    def run(flow, mode, until=None):
+        with Runner(guarded, settings, flows=[flow], mode=mode, once=until is None, spark=spark) as runner:
+            deadline = time.monotonic() + 60
+            while not runner.wait(0.5):
+                assert time.monotonic() < deadline
+                if until is not None and until():
+                    return
+
+    for missing, says in ((transactions, "transactional id"), (read, payments.name), (write, booked.name)):
+        with pytest.raises(AuthorizationError, match=f"User:pipe.*{says}|{says}.*User:pipe"):
+            run("book", "stream")
+        broker.grant("pipe", missing)
+    run("book", "stream")
+    assert payments_in(booked, admin) == list(range(40))
+    with pytest.raises(AuthorizationError, match=f"User:pipe.*{echoed.name}"):
+        run("echo", "realtime", until=lambda: False)
+    broker.grant("pipe", echo)
+    run("echo", "realtime", until=lambda: len(payments_in(echoed, admin)) >= 40)
+    assert payments_in(echoed, admin) == list(range(40))
+    run("recall", "replay")
+    assert payments_in(history, admin) == list(range(40))
+    for result in (booked, echoed, history):
+        broker.grant("pipe", *permissions("verify", result=result.name, **names))
+    assert all(account.sound for account in verify(guarded, settings, spark))
+    assert_hidden(tmp_path, caplog.text + "".join(capfd.readouterr()))
+
+
+def assert_hidden(folder, output):
+    """No secret is in a log, in a file that was written, or on a command line."""
+    commands = [" ".join(each.cmdline()) for each in psutil.Process().children(recursive=True)]
+    files = [file.read_bytes() for file in folder.rglob("*") if file.is_file()]
+    assert files
+    assert len(commands) > 1
+    for secret in (CANARY, STORE_PASSWORD):
+        assert secret not in output
+        assert not [command for command in commands if secret in command]
+        assert not [content for content in files if secret.encode() in content]
