@@ -64,7 +64,7 @@ def test_each_client_uses_the_security_settings_and_hides_the_secret(
     settings, guarded, use, monkeypatch, caplog
 ):
     monkeypatch.setattr("penstock.log.client.TIMEOUT", 3.0)
-    for module in ("broker", "consumer", "producer", "groups"):
+    for module in ("broker", "consumer", "groups"):
         monkeypatch.setattr(f"penstock.log.{module}.TIMEOUT", 3.0)
     apply([topic], Broker(settings))
     output = io.StringIO()

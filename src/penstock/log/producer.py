@@ -220,6 +220,8 @@ class Producer:
             return call(seconds)
         except (KafkaException, SystemError) as error:
             self._heed(error)
+            if self.ear.refusal is None:
+                raise
             return len(self._client)
 
     def _on_failure(self, error: KafkaError | None, message: Any) -> None:
