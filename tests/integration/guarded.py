@@ -1,4 +1,4 @@
-"""A small pipeline for a secured broker: a flow of transactions, one in real time and one for replays."""
+"""Small pipelines for a secured broker: a flow of transactions, one in real time and one for replays."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,6 +23,8 @@ echoed = Topic("guarded.echoed", Payment, key="card")
 history = Topic("guarded.history", Payment, key="card")
 
 guarded = Pipeline("guarded")
+echoing = Pipeline("echoing")
+recalled = Pipeline("recalled")
 
 
 @guarded.flow(reads={"payments": payments}, writes=booked, timeout="10 seconds")
@@ -31,13 +33,13 @@ def book(payments: DataFrame) -> DataFrame:
     return payments.drop("id")
 
 
-@guarded.flow(reads={"payments": payments}, writes=echoed, mode="realtime")
+@echoing.flow(reads={"payments": payments}, writes=echoed, mode="realtime")
 def echo(payments: DataFrame) -> DataFrame:
     """Every payment, at once."""
     return payments.drop("id")
 
 
-@guarded.flow(reads={"payments": payments}, writes=history, mode="replay")
+@recalled.flow(reads={"payments": payments}, writes=history, mode="replay")
 def recall(payments: DataFrame) -> DataFrame:
     """Every payment there was."""
     return payments.drop("id")

@@ -8,7 +8,16 @@ from datetime import UTC, datetime
 import psutil
 import pytest
 from tests.integration.acl_table import permissions
-from tests.integration.guarded import booked, echoed, guarded, history, payments, some_payments
+from tests.integration.guarded import (
+    booked,
+    echoed,
+    echoing,
+    guarded,
+    history,
+    payments,
+    recalled,
+    some_payments,
+)
 from tests.integration.secured import STORE_PASSWORD, secured_broker
 
 from penstock.errors import AuthenticationError, AuthorizationError, DeliveryError, PenstockError
@@ -16,6 +25,7 @@ from penstock.events import Event
 from penstock.log import Broker, Consumer, ExactlyOnce, Groups, Producer, Queue, Topic, apply, replay_dead
 from penstock.log.topic import DEAD_LETTERS
 from penstock.pipeline import Runner, verify
+from penstock.pipeline.ticks import Ticks
 from penstock.registry import Registry
 from penstock.schemas.compatibility import SchemaKind
 from penstock.settings import Settings
@@ -197,66 +207,104 @@ def test_a_client_needs_the_permissions_that_are_listed_and_goes_on_with_them(br
         assert use(case) == expected
 
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(without, range(4)))
+        list(pool.map(without, range(5)))
 
 
-def payments_in(topic, admin):
+@pytest.fixture(scope="module")
+def paid(broker):
+    """How many payments the administrator has put into the topic that the pipelines read."""
+    admin, count = broker.open, 40
+    apply([payments, booked, echoed, history], Broker(admin))
+    Broker(admin).ensure(payments.name + DEAD_LETTERS, 1, {})
+    with Registry(admin) as registry, Producer(admin, schemas=registry) as producer:
+        producer.send_all(payments, some_payments(count))
+        producer.send_bytes(payments.name, b"card-0", b"malformed")
+    return list(range(count))
+
+
+def found(topic, admin):
     with Consumer(topic, admin) as consumer:
         return sorted(record.event.cents for record in consumer.records(idle="1 second"))
 
 
+def run(pipeline, settings, spark, until=None):
+    with Runner(pipeline, settings, once=until is None, spark=spark) as runner:
+        deadline = time.monotonic() + 60
+        while not runner.wait(0.2) and not (until is not None and until()):
+            assert time.monotonic() < deadline
+
+
+def listed(pipeline, result):
+    """What a pipeline may do, and what it may see of the topics even if it may do nothing with them."""
+    grants = permissions("pipeline", pipeline=pipeline.name, topic=payments.name, result=result.name)
+    seen = [("topic", topic.name, "describe describe_configs") for topic in (payments, result)]
+    return grants, [*permissions("Registry"), *seen]
+
+
 def test_a_pipeline_needs_the_permissions_that_are_listed_and_loses_nothing_without(
-    broker, user, spark, tmp_path, caplog, capfd
+    broker, user, spark, paid, tmp_path, caplog, capfd
 ):
-    names = {"pipeline": "guarded", "topic": payments.name}
-    listed = {
-        *permissions("Registry"),
-        *permissions("pipeline", result=booked.name, **names),
-        *permissions("pipeline", result=history.name, **names),
-        *permissions("pipeline", result=echoed.name, **names),
+    grants, others = listed(guarded, booked)
+    withheld = {
+        "transactional id": ("transactional id", "penstock.guarded.*", "write"),
+        payments.name: ("topic", payments.name, "read describe_configs"),
+        booked.name: ("topic", booked.name, "write describe_configs"),
     }
-    read = ("topic", payments.name, "read describe_configs")
-    write = ("topic", booked.name, "write describe_configs")
-    echo = ("topic", echoed.name, "write describe_configs")
-    transactions = ("transactional id", "penstock.guarded.*", "write")
-    described = [(kind, name, "describe_configs describe") for kind, name, _ in (read, write, echo)]
-    settings = user("pipe", *(listed - {read, write, echo, transactions}), *described)
-    admin = broker.open
-    apply([payments, booked, echoed, history], Broker(admin))
-    Broker(admin).ensure(payments.name + DEAD_LETTERS, 1, {})
-    with Registry(admin) as registry, Producer(admin, schemas=registry) as producer:
-        producer.send_all(payments, some_payments(40))
-
-    def run(flow, mode, until=None):
-        with Runner(guarded, settings, flows=[flow], mode=mode, once=until is None, spark=spark) as runner:
-            deadline = time.monotonic() + 60
-            while not runner.wait(0.5):
-                assert time.monotonic() < deadline
-                if until is not None and until():
-                    return
-
-    for missing, says in ((transactions, "transactional id"), (read, payments.name), (write, booked.name)):
-        with pytest.raises(AuthorizationError, match=f"User:pipe.*{says}|{says}.*User:pipe"):
-            run("book", "stream")
-        broker.grant("pipe", missing)
-    run("book", "stream")
-    assert payments_in(booked, admin) == list(range(40))
-    with pytest.raises(AuthorizationError, match=f"User:pipe.*{echoed.name}"):
-        run("echo", "realtime", until=lambda: False)
-    broker.grant("pipe", echo)
-    run("echo", "realtime", until=lambda: len(payments_in(echoed, admin)) >= 40)
-    assert payments_in(echoed, admin) == list(range(40))
-    run("recall", "replay")
-    assert payments_in(history, admin) == list(range(40))
-    for result in (booked, echoed, history):
-        broker.grant("pipe", *permissions("verify", result=result.name, **names))
+    settings = user("clerk", *others, *(set(grants) - set(withheld.values())))
+    for says, grant in withheld.items():
+        assert grant in grants
+        with pytest.raises(AuthorizationError, match=f"User:clerk.*{says}|{says}.*User:clerk"):
+            run(guarded, settings, spark)
+        broker.grant("clerk", grant)
+    run(guarded, settings, spark)
+    assert found(booked, broker.open) == paid
+    broker.grant("clerk", *permissions("verify", topic=payments.name, result=booked.name))
     assert all(account.sound for account in verify(guarded, settings, spark))
+    assert Broker(broker.open).committed_end(payments.name + DEAD_LETTERS)[0] > 0
+    assert Groups(settings).lag("penstock.guarded.book")
     assert_hidden(tmp_path, caplog.text + "".join(capfd.readouterr()))
+
+
+def test_real_time_and_replay_need_the_permissions_that_are_listed(broker, user, spark, paid):
+    (grants, others), admin = listed(echoing, echoed), broker.open
+    write = ("topic", echoed.name, "write describe_configs")
+    settings = user("echo", *others, *(set(grants) - {write}), *listed(recalled, history)[0])
+    with pytest.raises(AuthorizationError, match=f"User:echo.*{echoed.name}"):
+        run(echoing, settings, spark, until=lambda: False)
+    broker.grant("echo", write)
+    run(echoing, settings, spark, until=lambda: len(found(echoed, admin)) >= len(paid))
+    assert found(echoed, admin) == paid
+    run(recalled, settings, spark)
+    assert found(history, admin) == paid
+
+
+def test_a_clock_needs_the_permissions_that_are_listed(broker, user):
+    rows = permissions("pipeline", pipeline="timed", topic="timed.in", result="timed.out")
+    topic, group = (grant for grant in rows if "clock" in grant[1])
+    settings = user("clock")
+    ticks = Ticks(settings, "_penstock_clock.timed.hourly")
+    tick = {"generation": "first", "time": 1, "clock": False, "position": {}, "kept": {}}
+    with pytest.raises(AuthorizationError, match="User:clock"):
+        ticks.prepare()
+    broker.grant("clock", (*topic[:2], "create describe"))
+    ticks.prepare()
+    with pytest.raises(AuthorizationError, match=r"write to '_penstock_clock.*User:clock"):
+        ticks.write(tick)
+    broker.grant("clock", topic)
+    ticks = Ticks(settings, ticks.topic)  # as in the next run
+    assert ticks.write(tick)
+    with pytest.raises(AuthorizationError, match=r"User:clock.*group"):
+        ticks.last("first")
+    broker.grant("clock", group)
+    assert ticks.last("first") == tick
 
 
 def assert_hidden(folder, output):
     """No secret is in a log, in a file that was written, or on a command line."""
-    commands = [" ".join(each.cmdline()) for each in psutil.Process().children(recursive=True)]
+    running = [
+        each for each in psutil.Process().children(recursive=True) if each.status() != psutil.STATUS_ZOMBIE
+    ]
+    commands = [" ".join(each.cmdline()) for each in running]
     files = [file.read_bytes() for file in folder.rglob("*") if file.is_file()]
     assert files
     assert len(commands) > 1

@@ -2,6 +2,7 @@
 
 import io
 import logging
+import os
 import subprocess
 import sys
 import traceback
@@ -83,6 +84,7 @@ def test_the_command_line_hides_the_secret(tmp_path, settings):
         "PENSTOCK_KAFKA_SASL_PASSWORD": CANARY,
         "PENSTOCK_KAFKA_SASL_MECHANISM": "NO-SUCH-THING",
         "PENSTOCK_KAFKA_SECURITY_PROTOCOL": "SASL_PLAINTEXT",
+        "PYTHONPATH": os.pathsep.join(sys.path),
     }
     command = [sys.executable, "-c", "from penstock.cli.main import run; run()", "topics", "list"]
     done = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=60)

@@ -74,10 +74,7 @@ class Broker:
         """Return one topic, or say that there is none of this name."""
         found = self.topics([name])
         if name not in found:
-            self._refuse_hidden(name)
-            raise TopicError(
-                f"topic {name!r} does not exist", hint="run `penstock topics list` or `topics apply`"
-            )
+            raise self._missing(name)
         return found[name]
 
     def topic_ids(self, names: Iterable[str]) -> dict[str, str]:
@@ -95,6 +92,20 @@ class Broker:
         if not found:
             self._refuse_hidden(name)
         return found
+
+    def _partitions(self, name: str) -> list[TopicPartition]:
+        """Return a topic's partitions, for which nobody has to be allowed to see its settings."""
+        with asking("list topics", self.ear):
+            found = metadata(self.admin, self.ear).topics
+        if name not in found:
+            raise self._missing(name)
+        return [TopicPartition(name, number) for number in sorted(found[name].partitions)]
+
+    def _missing(self, name: str) -> TopicError:
+        """Return the error for a topic that is not in the list, unless it is only hidden."""
+        self._refuse_hidden(name)
+        hint = "run `penstock topics list` or `topics apply`"
+        return TopicError(f"topic {name!r} does not exist", hint=hint)
 
     def _refuse_hidden(self, name: str) -> None:
         """A topic that the user may not see is left out of a list, but not kept secret if it is asked for."""
@@ -114,7 +125,7 @@ class Broker:
 
     def offsets(self, name: str) -> dict[int, tuple[int, int]]:
         """Return the first and the next offset of each partition of a topic."""
-        partitions = [TopicPartition(name, number) for number in range(self.topic(name).partitions)]
+        partitions = self._partitions(name)
         with asking(f"read the offsets of {name!r}", self.ear):
             first, last = (
                 self._list_offsets(partitions, spec) for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
@@ -128,7 +139,7 @@ class Broker:
 
     def committed_end(self, name: str) -> dict[int, int]:
         """Return how far each partition can be read by those who read committed events only."""
-        partitions = [TopicPartition(name, number) for number in range(self.topic(name).partitions)]
+        partitions = self._partitions(name)
         with asking(f"read the end of {name!r}", self.ear):
             return self._list_offsets(partitions, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)
 

@@ -140,7 +140,8 @@ class Groups:
         if places:  # by a consumer: librdkafka's admin client gets no answer after its connection was cut
             what = f"write the positions of {group!r}"
             with _reader(self._settings, group, self._ear) as reader, asking(what, self._ear):
-                committed(reader, self._ear, places)  # a commit would wait long to say that it is denied
+                # A commit would take long to say that the group is denied.
+                patiently(lambda: committed(reader, self._ear, places))
                 patiently(lambda: reader.commit(offsets=places, asynchronous=False))
 
     def _positions(self, reader: Any, group: str) -> list[TopicPartition]:

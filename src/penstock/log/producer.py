@@ -12,7 +12,7 @@ import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException
 
 from penstock.durations import duration
-from penstock.errors import BufferFullError, ConfigurationError, DeliveryError, TopicError
+from penstock.errors import BufferFullError, ConfigurationError, DeliveryError, PenstockError, TopicError
 from penstock.events import Event
 from penstock.log.access import access_error
 from penstock.log.client import Ear, asking, configuration, explain, metadata
@@ -161,6 +161,10 @@ class Producer:
                 f"{waiting} events were not acknowledged: {self.ear.last or f'no answer in {timeout}'}",
                 hint=f"{refused}they still wait in the buffer: mend the cause and flush again",
             )
+
+    def refusal(self, what: str) -> PenstockError | None:
+        """Return why the last failed event could not be sent, if that was a matter of access."""
+        return access_error(what, self._reason, self.ear.user) if self._reason is not None else None
 
     def close(self) -> None:
         """Flush; nothing is to be sent after this."""

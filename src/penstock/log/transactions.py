@@ -90,14 +90,15 @@ class Writer:
     def _raise_denial(self, failed: DeliveryError, positions: list[TopicPartition], group: Any) -> None:
         """A broken transaction has its events purged; why it is broken, it says when it is asked to go on."""
         producer = self.producer
+        topics = {each.topic for each in failed.failures if isinstance(each, Failure)}
+        what = f"write to {', '.join(sorted(topics))}"
+        if known := producer.refusal(what):
+            raise known from failed
         try:
             producer.client.send_offsets_to_transaction(positions, group, TIMEOUT)
         except KafkaException as error:
             if is_denied(error.args[0]):
-                topics = sorted(
-                    {failure.topic for failure in failed.failures if isinstance(failure, Failure)}
-                )
-                raise explain(f"write to {', '.join(topics)}", error.args[0], producer.ear) from error
+                raise explain(what, error.args[0], producer.ear) from error
 
     def abort(self) -> None:
         """Undo what was sent since `begin`."""
