@@ -245,8 +245,20 @@ def test_what_has_no_malformed_records_is_read_once(world, monkeypatch):
 
 def test_two_classes_for_one_topic_are_refused(world):
     pipeline = copying(world)
-    with pytest.raises(FlowError, match=r"as Wider in json, another flow .* as Reading in json"):
+    with pytest.raises(FlowError, match=r"a topic of Wider in json.* a topic of Reading in json"):
 
         @pipeline.flow(reads={"rows": Topic(world.topic, Wider)}, writes=Topic("elsewhere", Wider))
         def other(rows):
             return rows
+
+
+@pytest.mark.timeout(180)
+def test_another_decoder_looks_again_and_writes_no_letter_twice(world):
+    """A flow that reads later, by a stricter class, must not trust what the other one judged."""
+    both = ("copy", "other")
+    bury(world, b"no reading")
+    attempt(world, copying(world, Wider, names=both))
+    assert Counter(letters(world)) == {b"no reading": 1}
+    attempt(world, copying(world, names=both), flow="other")
+    assert Counter(letters(world)) == {b"no reading": 1, LACKING: 1}
+    assert results(world, "other") == READ

@@ -11,8 +11,9 @@ import pytest
 from confluent_kafka import TopicPartition
 from pyspark.sql import functions as F
 from tests import quick
-from tests.integration.shop import make_sales, sales
+from tests.integration.shop import make_sales
 from tests.integration.test_malformed import Reading, Wider, copying, place, results, run_once, send, world
+from tests.integration.till import sales
 
 from penstock.errors import DataLossError, FlowError, LogError, TargetError
 from penstock.log import Broker, Producer, Topic, apply
@@ -21,14 +22,14 @@ from penstock.pipeline.plan import Planner
 from penstock.testing import Driver
 
 __all__ = ["place", "world"]  # fixtures
-MODULE = str(Path(__file__).with_name("shop.py"))
+MODULE = str(Path(__file__).with_name("till.py"))
 
 
 @pytest.fixture
 def driver(settings, tmp_path):
     settings = replace(settings, data=tmp_path, spark=quick.SPARK)
     apply([sales], Broker(settings))
-    made = Driver("shop", MODULE, settings, options=["--flow", "bill", "--begin-anew"])
+    made = Driver("till", MODULE, settings, options=["--begin-anew"])
     made.settings = settings
     yield made
     made.kill()

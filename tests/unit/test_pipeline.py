@@ -102,7 +102,7 @@ class NoBroker:
     batches, failure = 0, None
 
     def __init__(self, *given, **more):
-        self.begun = more["begun"]
+        pass
 
     def run(self):
         raise OSError("there is no broker")

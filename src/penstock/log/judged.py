@@ -10,15 +10,35 @@ from typing import Self
 
 import msgspec
 
-from penstock.log.ranges import OffsetRanges, Range, Ranges
+from penstock.log.ranges import OffsetRanges, Ranges
 
 
 @dataclass(frozen=True)
 class JudgedTopic:
-    """The ranges of one topic; what is known of a topic is worth nothing once it was made again."""
+    """The ranges of one topic that a decoder has judged; of a topic that was made again nothing is known.
+
+    Another decoder looks again: what it can't decode may have been decoded before, and the other way round.
+    `earlier` are ranges in which letters of earlier decoders may be.
+    """
 
     id: str
+    decoder: str = ""
     ranges: OffsetRanges = field(default_factory=OffsetRanges)
+    earlier: OffsetRanges = field(default_factory=OffsetRanges)
+
+    def by(self, decoder: str) -> "JudgedTopic":
+        """Return what is known when another decoder begins to judge."""
+        if decoder == self.decoder:
+            return self
+        return JudgedTopic(self.id, decoder, OffsetRanges(), self.earlier.uniting(self.ranges))
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """What judges a topic: the topic by its id, and the code by a fingerprint."""
+
+    topic_id: str
+    code: str
 
 
 @dataclass(frozen=True)
@@ -34,19 +54,15 @@ class Judged:
     def from_json(cls, text: bytes | None) -> Self:
         return cls() if text is None else msgspec.json.decode(text, type=cls)
 
-    def adding(self, topic: str, id: str, ranges: Ranges) -> "Judged":
+    def adding(self, topic: str, by: Decoder, ranges: Ranges) -> "Judged":
         """Return this with ranges of a topic judged, too."""
-        judged = JudgedTopic(id, self._ranges(topic, id).adding(ranges))
+        known = self.known(topic, by)
+        judged = JudgedTopic(known.id, known.decoder, known.ranges.adding(ranges), known.earlier)
         return Judged({**self.topics, topic: judged})
 
-    def lacking(self, topic: str, id: str, ranges: Ranges) -> dict[int, Range]:
-        """Return the parts of ranges that were not judged yet."""
-        return self._ranges(topic, id).lacking(ranges)
-
-    def holds(self, topic: str, id: str, partition: int, offset: int) -> bool:
-        """Say whether a record was judged."""
-        return self._ranges(topic, id).holds(partition, offset)
-
-    def _ranges(self, topic: str, id: str) -> OffsetRanges:
-        known = self.topics.get(topic)
-        return known.ranges if known is not None and known.id == id else OffsetRanges()
+    def known(self, topic: str, by: Decoder) -> JudgedTopic:
+        """Return what is known of a topic, as its decoder sees it."""
+        found = self.topics.get(topic)
+        if found is None or found.id != by.topic_id:
+            return JudgedTopic(by.topic_id, by.code)
+        return found.by(by.code)

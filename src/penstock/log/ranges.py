@@ -28,6 +28,22 @@ class OffsetRanges:
                 known[partition] = tuple(_merged([*known.get(partition, ()), (first, end)]))
         return OffsetRanges(known)
 
+    def uniting(self, other: "OffsetRanges") -> "OffsetRanges":
+        """Return the ranges of both as one."""
+        united = self
+        for partition, ranges in other.partitions.items():
+            for each in ranges:
+                united = united.adding({partition: each})
+        return united
+
+    def meets(self, ranges: Ranges) -> bool:
+        """Say whether any of some ranges is known in part."""
+        return any(
+            first < stop and start < end
+            for partition, (start, end) in ranges.items()
+            for first, stop in self.partitions.get(partition, ())
+        )
+
     def lacking(self, ranges: Ranges) -> dict[int, Range]:
         """Return the least range of each partition that holds all that is not known of some ranges."""
         found = {}

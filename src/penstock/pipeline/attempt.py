@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.durations import duration
-from penstock.errors import FlowError
+from penstock.errors import FlowError, LogError
 from penstock.log import Broker
 from penstock.log.ledger import Batch, Offsets
 from penstock.pipeline.checkpoint import Checkpoint
@@ -66,6 +66,7 @@ class Attempt:
     _passed: int = field(default=0, init=False)
     _looked: float = field(default=0.0, init=False)
     _partitions: int = field(default=0, init=False)
+    _decoders: dict[str, str] = field(default_factory=dict, init=False)
     _batch_began: float = field(default_factory=time.monotonic, init=False)
     _clock: Clock = field(init=False)
     _topics: ReadTopics = field(init=False)
@@ -160,6 +161,7 @@ class Attempt:
             with pinning(pins):
                 return self.job.rows(self.planner, span)
 
+        self._decoders = self._present_decoders()
         frame = self._clock.planned(plan, span.start)
         if self.job.mode == "realtime":
             refuse_limits(self.job.label, frame)
@@ -189,6 +191,7 @@ class Attempt:
             batch = replace(self.checkpoint.batch(number), topics=self._topics.ids)
             if not self._sink.write(frame, batch, lambda _: self._before_commit(batch, self._observed())):
                 _read(frame)
+                self._before_commit(batch, self._observed())  # at most once, the entry came first
             reach("flow.written", self.job.label)
         except BaseException as error:
             self.failure = error
@@ -197,9 +200,15 @@ class Attempt:
     def _before_commit(self, batch: Batch, observed: Any) -> None:
         """All rows of a batch were computed and none is committed: what must be true before, is made so."""
         self._topics.refuse_made_again()
+        if self._decoders != self._present_decoders():
+            raise LogError(f"schemas were learned while flow {self.job.label!r} ran: it is planned again")
         first = self.checkpoint.first_offsets()
         self.judge.settle(self.job, batch, first or batch.start, counts(self.job, observed))
         reach("flow.settled", self.job.label)
+
+    def _present_decoders(self) -> dict[str, str]:
+        topics = (*self.job.topics, *self.job.looks_up.values())
+        return {topic.name: self.planner.decoder(topic) for topic in topics}
 
     def _observed(self) -> Any:
         """What Spark has observed in the batch that is being worked on."""

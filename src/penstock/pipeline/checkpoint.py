@@ -57,9 +57,12 @@ class Checkpoint:
         return self._offsets(number) or {} if number >= 0 else self.first_offsets()
 
     def roll_back(self, number: int) -> None:
-        """Forget the batches behind a number: they are planned and worked on again."""
-        for folder in ("commits", "offsets"):  # a commit without its plan would be taken for damage
-            for each in self._numbers(folder):
+        """Forget the batches behind a number: they are planned and worked on again.
+
+        The last goes first, and commits go before plans: killed on the way, it is still a checkpoint.
+        """
+        for folder in ("commits", "offsets"):
+            for each in reversed(self._numbers(folder)):
                 if each > number:
                     self._delete(f"{folder}/{each}")
                     self._delete(f"{folder}/.{each}.crc")

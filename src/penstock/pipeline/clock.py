@@ -113,6 +113,7 @@ class Clock:
     def resume(self, *, until_end: bool) -> None:
         """Take up what was committed after the last tick, before anything else is learned."""
         self._until_end = until_end
+        self.reports.clear()  # of an older plan, whose places may be others: the log is looked into
         if self.topics:
             self._times.forget_unknown_lines()
             self._catch_up()

@@ -33,6 +33,7 @@ _FATAL = (ConfigurationError, DataError, InternalError, EngineError)
 _PERHAPS_FATAL = (TopicError, DataLossError)  # a broker that has just come back may lack topics and events
 _TRIES = 4  # in a row without a batch, before trouble that may pass is taken for lasting
 _LONGEST_PAUSE = 30.0
+_HEAD_START = 4.0  # seconds that a flow waits at most until others have started
 
 
 def warned(flow: str, what: str) -> None:
@@ -116,25 +117,25 @@ class FlowRun:
 
     def _try(self) -> None:
         self.status = "starting"
-        self.gate.acquire()
-        self._attempt = Attempt(
-            self.job,
-            self.planner,
-            self.judge,
-            self.checkpoint,
-            self._stopping,
-            self.lanes,
-            self.once,
-            self.from_ledger,
-            begun=once_only(self.gate.release),
-        )
+        begun = once_only(self.gate.release) if self.gate.acquire(timeout=_HEAD_START) else lambda: None
         try:
+            attempt = self._attempt = Attempt(
+                self.job,
+                self.planner,
+                self.judge,
+                self.checkpoint,
+                self._stopping,
+                self.lanes,
+                self.once,
+                self.from_ledger,
+                begun=begun,
+            )
             if self.anew:
-                self._attempt.forget()
+                attempt.forget()
                 self.anew = False
-            self._attempt.run()
+            attempt.run()
         finally:
-            self._attempt.begun()
+            begun()
 
     def _learned(self, error: Exception) -> bool:
         """Learn the schema that a batch lacked; if that fails, it is trouble like any other."""

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from penstock.log import Broker, Topic
-from penstock.log.judged import Judged
+from penstock.log.judged import Decoder, Judged
 from penstock.log.ledger import Batch, Entry, Offsets
 from penstock.log.ranges import Ranges
 from penstock.pipeline.job import Job
@@ -57,32 +57,48 @@ class Judge:
         whole = {name: self._broker.committed_ranges(name) for name in tables}
         ranges = {name: between(name, start, end) for name in reads} | whole
         with self._lock:
-            ids = self._broker.topic_ids(ranges)
-            known = self._judged(ids)
-            lacking = {topic: known.lacking(topic, ids[topic], each) for topic, each in ranges.items()}
-            topics = [topic for topic in _topics(job) if lacking.get(topic.name)]
-            if not topics:
+            topics = {topic.name: topic for topic in _topics(job) if topic.name in ranges}
+            ids = self._broker.topic_ids(topics)
+            by = {name: Decoder(ids[name], self._planner.decoder(topic)) for name, topic in topics.items()}
+            judged = self._judged(by)
+            known = {name: judged.known(name, each) for name, each in by.items()}
+            lacking = {name: known[name].ranges.lacking(each) for name, each in ranges.items()}
+            lacking = {name: each for name, each in lacking.items() if each}
+            if not lacking:
                 return 0
             passed = {name: between(name, first, end) for name in reads} | whole
-            label = dead_letter_label(self._pipeline)
-            malformed = self._planner.malformed(label, topics, lacking, job.options)
-            judged = {topic.name: passed[topic.name] for topic in topics}
+            again = {name for name, each in lacking.items() if known[name].earlier.meets(each)}
+            malformed = self._malformed(job, [topics[name] for name in lacking], lacking, again)
             kafka = self._planner.settings.client()
-            return write_dead_letters(malformed, DeadLetterWork(kafka, self._pipeline, ids, judged))
+            work = DeadLetterWork(kafka, self._pipeline, by, {name: passed[name] for name in lacking})
+            return write_dead_letters(malformed, work)
 
-    def _judged(self, ids: Mapping[str, str]) -> Judged:
+    def _malformed(
+        self, job: Job, topics: list[Topic[Any]], ranges: Mapping[str, Ranges], again: Set[str]
+    ) -> DataFrame:
+        """What is malformed, without the letters that earlier decoders have written in some topics."""
+        label = dead_letter_label(self._pipeline)
+        found = self._planner.malformed(label, topics, ranges, job.options)
+        if not again:
+            return found
+        letters = self._planner.letters(sorted(again), label)
+        return found.join(letters, ["source", "partition", "offset"], "left_anti").select(*found.columns)
+
+    def _judged(self, by: Mapping[str, Decoder]) -> Judged:
         known = read_judged(self._planner.settings, self._pipeline)
-        return known if known.topics else self._judged_by_earlier_release(ids)
+        if all(name in known.topics for name in by):
+            return known
+        return self._with_earlier_release(known, by)
 
-    def _judged_by_earlier_release(self, ids: Mapping[str, str]) -> Judged:
+    def _with_earlier_release(self, known: Judged, by: Mapping[str, Decoder]) -> Judged:
         """What the query that once looked for malformed records beside the flows has looked through."""
-        sink, known = dead_letter_label(self._pipeline), Judged()
+        sink = dead_letter_label(self._pipeline)
         if not self._broker.topics([ledger_topic(sink)]):
             return known
         last: Entry = read_entry(self._planner.settings, sink, 0)
         for topic, ends in (last.batch.end if last.batch else {}).items():
-            if topic in ids:
-                known = known.adding(topic, ids[topic], {p: (0, end) for p, end in ends.items()})
+            if topic in by and topic not in known.topics:
+                known = known.adding(topic, by[topic], {p: (0, end) for p, end in ends.items()})
         return known
 
 

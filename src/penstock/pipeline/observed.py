@@ -19,6 +19,8 @@ PLACES = 128  # writers of a source; of more, a batch's times are looked up
 _WRITER = "_writer"
 _MADE, _SLOT = "_made", "_slot"
 _OTHERS = "others"
+_LONGEST = 600  # bytes of a header that are looked at: anybody may write one
+_OURS = r"^[A-Za-z0-9._-]{1,250}( [A-Za-z0-9._-]{1,249}/[0-9]{1,9}(/[0-9]{1,19})?)?$"
 _Maxima = dict[TimeLine, dict[str, int]]
 
 
@@ -94,9 +96,10 @@ def _is_made(origin: str) -> Column:
 
 
 def _made() -> Column:
-    """What made a row: the first header, where it is ours."""
+    """What made a row: the first header, where it is ours and says what ours say."""
     first = F.get(F.col(PLACE)["headers"], F.lit(0))
-    return F.when(first["key"] == MADE_BY, first["value"].cast("string"))
+    text = F.substring(first["value"], 1, _LONGEST).cast("string")
+    return F.when((first["key"] == MADE_BY) & text.rlike(_OURS), text)
 
 
 def _time(line: TimeLine) -> Column:

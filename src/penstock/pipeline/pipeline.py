@@ -89,7 +89,7 @@ class Pipeline:
         known = self.topics
         for topic in _read_by(flow):
             other = known.setdefault(topic.name, topic)
-            if (topic.event, topic.format, topic.upcasts) != (other.event, other.format, other.upcasts):
+            if _read_as(topic) != _read_as(other):
                 raise FlowError(
                     f"flow {flow.name!r} reads {topic.name!r} as {_spelled(topic)}, another flow of "
                     f"pipeline {self.name!r} as {_spelled(other)}",
@@ -106,5 +106,11 @@ def _read_by(flow: Flow) -> list[Topic[Any]]:
     return [*flow.reads.values(), *flow.looks_up.values()]
 
 
+def _read_as(topic: Topic[Any]) -> tuple[object, ...]:
+    """What decides which of a topic's records are malformed."""
+    return (type(topic), topic.event, topic.format, topic.upcasts, topic.unknown)
+
+
 def _spelled(topic: Topic[Any]) -> str:
-    return f"{topic.event.__name__} in {topic.format}"
+    kind = type(topic).__name__.lower()
+    return f"a {kind} of {topic.event.__name__} in {topic.format}, unknown fields: {topic.unknown}"

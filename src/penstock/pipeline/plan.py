@@ -8,19 +8,20 @@ from functools import reduce
 from typing import Any
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from penstock.errors import FlowError, UnknownSchemaError
 from penstock.log import Broker, Table, Topic
 from penstock.log.ledger import Offsets
 from penstock.log.ranges import Ranges
+from penstock.log.topic import DEAD_LETTERS
 from penstock.pipeline.flow import Flow
 from penstock.pipeline.logical import is_narrow, logical_plan
 from penstock.pipeline.one_to_one import gives_one_result
 from penstock.process.lookup import current
 from penstock.process.source import KnownSchemas, kafka_rows, known_schemas, typed, undecodable
-from penstock.process.target import encoded, made_by, with_messages
+from penstock.process.target import MADE_BY, encoded, made_by, with_messages
 from penstock.process.windows.watermark import as_source
 from penstock.registry import Registry
 from penstock.schemas import AvroCodec, JsonSchemaCodec
@@ -30,6 +31,7 @@ from penstock.sinks.postgres import PostgresTable
 MALFORMED = "malformed in "  # and the name of an argument: under which its malformed records are counted
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _AT_MOST = {"maxOffsetsPerTrigger": "1000000"}  # of a topic in a batch, however much waits
+_PLACE = ("topic", "partition", "offset")
 _NOTHING = {"maxOffsetsPerTrigger": "0"}
 _CODECS = {"avro": AvroCodec, "json-schema": JsonSchemaCodec}
 
@@ -128,6 +130,17 @@ class Planner:
         )
         return undecodable(rows, topic, self.known(topic))
 
+    def letters(self, topics: Iterable[str], label: str) -> DataFrame:
+        """Return the places of the records of topics that are in their dead letters, made by a label."""
+        names = [name + DEAD_LETTERS for name in topics]
+        rows = kafka_rows(self.spark, self.settings, names, streaming=False)
+        part = {name: _header(f"penstock.dead.{name}") for name in _PLACE}
+        return rows.where(_header(MADE_BY) == label).select(
+            part["topic"].alias("source"),
+            part["partition"].cast("int").alias("partition"),
+            part["offset"].cast("long").alias("offset"),
+        )
+
     def decoder(self, topic: Topic[Any]) -> str:
         """Return what decides which of a topic's records can be decoded, as a short text."""
         known, steps = self.known(topic), _ADDRESS.sub("", repr(topic.upcasts))
@@ -209,3 +222,9 @@ def named_topics(flows: Iterable[Flow]) -> dict[str, Topic[Any]]:
             if not isinstance(target, PostgresTable):
                 found[target.name] = target
     return found
+
+
+def _header(name: str) -> Column:
+    """The text of the last header of a name: ours come behind those that were there."""
+    found = F.filter("headers", lambda each: each["key"] == name)
+    return F.try_element_at(found, F.lit(-1))["value"].cast("string")

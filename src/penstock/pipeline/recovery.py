@@ -53,9 +53,8 @@ class Recovery:
         have written are skipped, and the new checkpoint is begun by the query that goes on.
         """
         batches = [entry.batch for entry in entries if entry.batch is not None]
-        last = max(batches, key=lambda each: each.number)
+        last = self._last(batches)
         self._topics.refuse_made_again(last.topics)
-        self._refuse_strangers(last, batches)
         self._checkpoint.delete()
         self._topics.open()
         reach("flow.recovering", self._job.label)
@@ -67,11 +66,13 @@ class Recovery:
         frame = self._job.bounded_rows(self._planner, Span(batch.start, batch.end))
         sink.write(frame, batch, lambda run: before_commit(batch, observed_in(run)))
 
-    def _refuse_strangers(self, last: Batch, batches: list[Batch]) -> None:
+    def _last(self, batches: list[Batch]) -> Batch:
+        """The batch that all others came before; numbers can't tell, as a new checkpoint counts anew."""
         for each in batches:
-            if each != last and not last.follows(each):
-                raise LedgerError(
-                    f"the lanes of flow {self._job.label!r} do not fit together: one has written {last}, "
-                    f"another {each}",
-                    hint="write a new target: the ledger was changed by hand, or is of two flows",
-                )
+            if all(each == other or each.follows(other) for other in batches):
+                return each
+        told = " and ".join(str(each) for each in dict.fromkeys(map(str, batches)))
+        raise LedgerError(
+            f"the lanes of flow {self._job.label!r} do not fit together: they have written {told}",
+            hint="write a new target: the ledger was changed by hand, or is of two flows",
+        )

@@ -140,8 +140,8 @@ class Runner:
         if run is None:
             return
         progress = Progress.of(self.pipeline.name, name, report)
-        self.progress.add(progress)
         run.progressed(report)
+        self.progress.add(progress)
         self._positions.reached(run.job.group, progress.end)
         if progress.rows and self._say is not None:
             self._say(name, f"batch {progress.batch}: {progress.rows:,} rows in {progress.seconds:.2f} s")

@@ -1,6 +1,7 @@
 """Trouble: what Spark's errors mean for a flow, and in one line what an error says."""
 
 import re
+import traceback
 from collections.abc import Callable
 
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
@@ -26,8 +27,10 @@ def engine_is_gone(error: BaseException) -> bool:
     """Whether Java does not answer any more: nothing can be done in this process."""
     if isinstance(error, Py4JJavaError):
         return False
-    if isinstance(error, Py4JNetworkError | ConnectionError):
+    if isinstance(error, Py4JNetworkError):
         return True
+    if isinstance(error, ConnectionError):  # of whom? a user's own code may have connections, too
+        return any("py4j" in frame.filename for frame in traceback.extract_tb(error.__traceback__))
     return isinstance(error, Py4JError) and "Answer from Java side is empty" in str(error)
 
 

@@ -69,11 +69,12 @@ def kafka_rows(
     }
     if not streaming:
         chosen["endingOffsets"] = _offsets(end) if end else "latest"
+    asked = dict(options or {})
+    if start or end:  # what is asked for here is no matter of options
+        asked = {name: value for name, value in asked.items() if not name.startswith(("starting", "ending"))}
     demanded = {"kafka.isolation.level": "read_committed"}
     client = {f"kafka.{name}": value for name, value in java_settings(settings).items()}
-    made: DataFrame = (
-        reader.format("kafka").options(**(client | chosen | dict(options or {}) | demanded)).load()
-    )
+    made: DataFrame = reader.format("kafka").options(**(client | chosen | asked | demanded)).load()
     return made
 
 

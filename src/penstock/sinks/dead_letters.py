@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from penstock.log.judged import Judged
+from penstock.log.judged import Decoder, Judged
 from penstock.log.ranges import Ranges
 from penstock.points import reach
 from penstock.settings import Settings
@@ -45,7 +45,7 @@ class DeadLetterWork:
 
     kafka: dict[str, str] = field(repr=False)
     pipeline: str
-    ids: Mapping[str, str]
+    decoders: Mapping[str, Decoder]
     ranges: Mapping[str, Ranges]
 
     def __call__(self, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -60,7 +60,7 @@ class DeadLetterWork:
         before = Judged.from_json(writer.last_record(0))
         after = before
         for topic, ranges in self.ranges.items():
-            after = after.adding(topic, self.ids[topic], ranges)
+            after = after.adding(topic, self.decoders[topic], ranges)
         new = messages(self._new(batch, before) for batch in rows)
         sent = writer.write(new, (0, after.to_json()), lambda: reach("dead-letters.sent", self.pipeline))
         reach("dead-letters.written", self.pipeline)
@@ -69,5 +69,6 @@ class DeadLetterWork:
     def _new(self, batch: pa.RecordBatch, before: Judged) -> pa.RecordBatch:
         columns = (batch.column(name).to_pylist() for name in ("source", "partition", "offset"))
         places = zip(*columns, strict=True)
-        new = [not before.holds(topic, self.ids[topic], *place) for topic, *place in places]
+        known = {topic: before.known(topic, by).ranges for topic, by in self.decoders.items()}
+        new = [not known[topic].holds(*place) for topic, *place in places]
         return batch.filter(pa.array(new, pa.bool_()))
