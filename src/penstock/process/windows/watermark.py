@@ -158,9 +158,13 @@ class Watermark:
 
 
 def _behind(ticks: DataFrame, timed: DataFrame) -> DataFrame:
-    """Let ticks alone be the watermark: a union takes the mark from its first branch."""
+    """Let ticks alone be the watermark: a union takes the mark from its first branch, and metadata, too."""
     own = ticks.select(F.col("time").alias(TIME), F.lit(True).alias(_TICK)).withWatermark(TIME, "0 seconds")
-    others = [_missing(field).alias(field.name) for field in timed.schema if field.name != TIME]
+    others = [
+        _missing(field).alias(field.name, metadata=field.metadata)
+        for field in timed.schema
+        if field.name != TIME
+    ]
     united = own.select(*own.columns, *others).unionByName(timed, allowMissingColumns=True)
     return _without_ticks(united).select(*(f"`{name}`" for name in timed.columns))
 
