@@ -60,7 +60,8 @@ def summed(rows, *sums):
     return [row | {"spent": spent} for row, spent in zip(rows, sums, strict=True)]
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.long
+@pytest.mark.timeout(900)
 def test_a_field_is_added_and_another_renamed_while_events_wait(spark, settings, tmp_path):
     place = replace(settings, data=tmp_path)
     run(
