@@ -275,6 +275,7 @@ def test_a_topic_that_was_made_again_is_refused_at_the_start(settings, topic, ki
     with kind(topic, settings, group=topic.name) as consumer:
         if kind is Consumer:
             numbers(consumer)
+            consumer.commit()
         else:
             list(consumer.transactions(100, "100 ms", idle="1 second"))
         known = consumer.client.committed([TopicPartition(topic.name, number) for number in (0, 1)])
@@ -314,6 +315,7 @@ def test_positions_without_an_id_are_believed_and_gain_one(settings, topic):
         consumer.client.commit(offsets=plain, asynchronous=False)
     with Consumer(topic, settings, group=topic.name) as consumer:
         assert numbers(consumer) == list(range(20))
+        consumer.commit()
         id = Broker(settings).topic_ids([topic.name])[topic.name]
         assert {each.metadata for each in consumer.client.committed(places)} == {f"penstock.topic-id={id}"}
 
