@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from threading import Thread
 
+import confluent_kafka
 import pytest
 from confluent_kafka import TopicPartition
 from tests.schema_directory import Outage
@@ -262,6 +263,13 @@ def test_a_group_that_starts_at_the_end_misses_nothing_after_a_crash(settings, t
         assert numbers(consumer) == list(range(10, 20))
 
 
+def place(settings, group, positions):
+    """Commit positions from outside, as a client that is no member of the group."""
+    client = confluent_kafka.Consumer(settings.client() | {"group.id": group})
+    client.commit(offsets=positions, asynchronous=False)
+    client.close()
+
+
 def make_again(settings, topic, count):
     broker = Broker(settings)
     broker.delete(topic.name)
@@ -280,8 +288,7 @@ def test_a_topic_that_was_made_again_is_refused_at_the_start(settings, topic, ki
             list(consumer.transactions(100, "100 ms", idle="1 second"))
         known = consumer.client.committed([TopicPartition(topic.name, number) for number in (0, 1)])
     make_again(settings, topic, 60)
-    with Consumer(topic, settings, group=topic.name) as consumer:
-        consumer.client.commit(offsets=known, asynchronous=False)  # as a broker that was down would have it
+    place(settings, topic.name, known)  # as a broker that was down would have it
     with kind(topic, settings, group=topic.name) as consumer:
         for _ in range(2):
             with pytest.raises(TopicError, match="deleted and made again") as caught:
@@ -310,9 +317,11 @@ def test_a_topic_that_is_made_again_while_it_is_read_is_refused(settings, topic,
 def test_positions_without_an_id_are_believed_and_gain_one(settings, topic):
     produce(settings, topic, 20)
     places = [TopicPartition(topic.name, number) for number in (0, 1)]
-    with Consumer(topic, settings, group=topic.name) as consumer:
-        plain = [TopicPartition(topic.name, number, 0, "of another client") for number in (0, 1)]
-        consumer.client.commit(offsets=plain, asynchronous=False)
+    place(
+        settings,
+        topic.name,
+        [TopicPartition(topic.name, number, 0, "of another client") for number in (0, 1)],
+    )
     with Consumer(topic, settings, group=topic.name) as consumer:
         assert numbers(consumer) == list(range(20))
         consumer.commit()
