@@ -253,6 +253,6 @@ def test_a_pattern_in_real_time(settings, spark, tmp_path):
     with Runner(watch, place, spark=spark), Producer(place) as producer, Consumer(found, place) as consumer:
         producer.send_all(acts, sent)
         producer.flush()
-        record = next(iter(consumer.records(idle="1 minute")))
+        record = next(consumer.records(idle="1 minute"))  # and once more below: its loop was left
         assert (record.event.id, record.event.evidence) == ("ann3", ["ann0", "ann1", "ann2", "ann3"])
-        assert list(consumer.records(idle="2 seconds")) == []
+        assert [each.event.id for each in consumer.records(idle="2 seconds")] == ["ann3"]
