@@ -5,7 +5,20 @@ import sys
 
 import psutil
 
-from bench import flink, joins, kafka_sink, latency, log, lookup, postgres_sink, queues, rules, state, windows
+from bench import (
+    backlog,
+    flink,
+    joins,
+    kafka_sink,
+    latency,
+    log,
+    lookup,
+    postgres_sink,
+    queues,
+    rules,
+    state,
+    windows,
+)
 
 BENCHMARKS = {
     "log": log.main,
@@ -20,6 +33,7 @@ BENCHMARKS = {
     "joins": joins.main,
     "joins-large": joins.large,
     "lookup": lookup.main,
+    "backlog": backlog.main,
 }
 
 LARGE = ("joins-large",)  # only if named

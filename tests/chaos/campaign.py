@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from penstock.pipeline import Account, verify
 from penstock.testing import wait_until_caught_up
 from tests.chaos.faults import KINDS, Landed
+from tests.chaos.shop import shop
 from tests.chaos.world import World, world
-from tests.integration.shop import shop
 
 Say = Callable[[str], None]
 PATIENCE = 300.0

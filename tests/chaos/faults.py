@@ -13,8 +13,10 @@ import psutil
 
 from penstock.errors import EngineError
 from penstock.log import Broker
+from penstock.testing.listener import PointListener
+from tests.chaos import scenarios
+from tests.chaos.shop import sales, shop
 from tests.chaos.world import NAMES, World
-from tests.integration.shop import sales
 
 ENDED, MOST_PARTITIONS = EngineError.exit_code, 8
 PAST_THE_TRANSACTION = 13.0  # seconds; the shop's transactions are given up after 10
@@ -176,6 +178,37 @@ def lose_checkpoint(world: World) -> Landed | None:
     return Landed("checkpoint lost", f"{flow}: gone on from the ledger, killed on the way")
 
 
+def change_code(world: World) -> Landed | None:
+    """Killed, and started with code that decodes by another class."""
+    world.code = "2" if world.code == "1" else "1"
+    world.restart()
+    return Landed("code changed", f"killed, then started with version {world.code}")
+
+
+def kill_between_lanes(world: World) -> Landed | None:
+    """A lane of a large batch is committed, the others are not."""
+    world.driver.kill()
+    world.send(4_000)
+    committed = ("sink.kafka.committed", f"{shop.name}.bill")
+    with PointListener(lambda *passed: passed == committed) as points:
+        world.restart(points=points.environment)
+        landed = _patiently(lambda: points.passed[committed], 120)
+        world.restart()
+    return Landed("killed between lanes", "4,000 events waited") if landed else None
+
+
+def make_topic_again(world: World) -> Landed | None:
+    return Landed("topic made again", scenarios.topic_made_again(world.direct))
+
+
+def grow_in_real_time(world: World) -> Landed | None:
+    return Landed("partitions added in real time", scenarios.partitions_added_in_real_time(world.direct))
+
+
+def storm(world: World) -> Landed | None:
+    return Landed("rebalance storm", scenarios.rebalance_storm(world.direct, world.direct.data / "storms"))
+
+
 KINDS: dict[str, tuple[int, Fault]] = {  # with how often each comes, relative to the others
     "kill_driver": (4, kill_driver),
     "pause_driver": (1, pause_driver),
@@ -195,6 +228,11 @@ KINDS: dict[str, tuple[int, Fault]] = {  # with how often each comes, relative t
     "kill_java": (2, kill_java),
     "add_partitions": (1, add_partitions),
     "lose_checkpoint": (2, lose_checkpoint),
+    "change_code": (2, change_code),
+    "kill_between_lanes": (2, kill_between_lanes),
+    "make_topic_again": (1, make_topic_again),
+    "grow_in_real_time": (1, grow_in_real_time),
+    "storm": (1, storm),
 }
 
 

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,9 +15,10 @@ from penstock.log import Broker, Groups, Producer, apply
 from penstock.settings import Settings, reveal
 from penstock.testing import Driver, Proxy
 from tests import quick
-from tests.integration.shop import make_sales, sales, shop
+from tests.chaos.shop import CODE, sales, shop
+from tests.integration.shop import make_sales
 
-MODULE = str(Path(__file__).parents[1] / "integration" / "shop.py")
+MODULE = str(Path(__file__).with_name("shop.py"))
 NAMES = list(shop.flows)
 
 
@@ -35,6 +36,7 @@ class World:
     feeding: threading.Event = field(default_factory=threading.Event)
     sending: threading.Lock = field(default_factory=threading.Lock)
     sent: int = 0
+    code: str = "1"
 
     def pause(self) -> None:
         """Send nothing for a while."""
@@ -62,14 +64,21 @@ class World:
         """Another driver of the same pipeline, as after a split: same checkpoints, same sinks."""
         behind = _behind(self.direct, self.kafka, self.postgres)
         other = replace(behind, data=self.direct.data / "second", checkpoints=self.direct.flows)
-        return Driver(shop.name, MODULE, other, name="second")
+        return Driver(shop.name, MODULE, other, name="second", environment={CODE: self.code})
 
-    def restart(self, *options: str) -> None:
+    def restart(self, *options: str, points: Mapping[str, str] | None = None) -> None:
         """Kill the driver and start it with options; `restart()` alone leaves them out again."""
         self.driver.kill()
         behind = _behind(self.direct, self.kafka, self.postgres)
-        self.driver = Driver(shop.name, MODULE, behind, options=options)
+        environment = {CODE: self.code, **(points or {})}
+        self.driver = Driver(shop.name, MODULE, behind, options=options, environment=environment)
         self.driver.start()
+
+    def send(self, count: int) -> None:
+        """Send sales at once, as a backlog."""
+        with self.sending, Producer(self.direct) as producer:
+            producer.send_all(sales, make_sales(count, self.random.randrange(10**9), self.sent))
+            self.sent += count
 
     def await_progress(self, timeout: float = 120) -> bool:
         """Wait until every flow has taken in something new; False if one of them does not."""

@@ -8,18 +8,16 @@ FAULTS = (
     "drop_kafka_reply",
     "drop_postgres_reply",
     "delay_kafka",
-    "cut_postgres",
     "kill_database",
     "drop_postgres_reply",
     "drop_kafka_reply",
     "kill_broker",
     "delay_postgres",
-    "cut_kafka",
-    "pause_database",
-    "drop_postgres_reply",
     "cut_postgres",
-    "drop_kafka_reply",
+    "pause_database",
+    "kill_between_lanes",
     "add_partitions",
+    "change_code",
     "lose_checkpoint",
 )
 
@@ -27,5 +25,5 @@ FAULTS = (
 @pytest.mark.timeout(600)
 def test_nothing_is_lost_and_nothing_doubled_whatever_fails(spark, tmp_path):
     record = run_campaign(tmp_path, spark, seed=3, kinds=FAULTS, check_every=100)
-    assert len(record.landed) >= 15, record.missed
+    assert len(record.landed) >= 13, record.missed
     assert record.sound

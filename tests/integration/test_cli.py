@@ -118,6 +118,7 @@ def test_tail_decodes_groups_report_and_dead_letters_come_back(penstock, shop, s
     assert json.loads(penstock("topics", "replay-dead", orders.name, "--json")) == {
         "sent": 0,
         "still_dead": 1,
+        "repeated": 0,
     }
 
 

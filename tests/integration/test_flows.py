@@ -162,11 +162,12 @@ def test_a_schema_that_appears_in_mid_stream_is_fetched_and_nothing_is_lost(plac
             with Producer(place, schemas=registry) as producer:
                 producer.send_all(new, [New(f"b{n}", NOW, "dog") for n in range(10)])
                 producer.send_all(old, [Old(f"c{n}", NOW) for n in range(10)])
-                producer.send_bytes(old.name, b"d", b"\0\0\0\x99\x99what is this")
+                for number in range(40):  # anybody may make up numbers; each of its own
+                    producer.send_bytes(old.name, b"d", b"\0\0\0\x99" + bytes([number]) + b"what is this")
             wait_for(place, target, 30)
-            wait_for(place, Topic(f"{old.name}.dead-letters", Old), 1)
+            wait_for(place, Topic(f"{old.name}.dead-letters", Old), 40)
             assert runner.runs["copy"].restarts == 0
-    assert any("is new" in each for each in said)
+    assert 1 <= sum("is new" in each for each in said) <= 4  # batches may begin anywhere among them
     names = sorted(message.key() for message in read(place, target.name))
     assert names == sorted(f"{letter}{n}".encode() for letter in "abc" for n in range(10))
 

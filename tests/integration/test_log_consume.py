@@ -418,6 +418,27 @@ def test_what_can_not_be_decoded_is_a_dead_letter_and_can_be_sent_again(settings
     assert (done.sent, done.still_dead) == (0, 2), "a letter is sent again once"
 
 
+def test_only_a_group_makes_dead_letters_and_a_record_is_sent_again_once(settings, topic, caplog):
+    """Who only reads leaves nothing behind; two groups that met the same record make two letters."""
+    with Producer(settings) as producer:
+        producer.send_bytes(topic.name, b"k0", b"{broken")
+    produce(settings, topic, 3)
+    for _ in range(2):
+        with Consumer(topic, settings) as consumer:
+            assert numbers(consumer) == [0, 1, 2]
+            assert consumer.malformed == 1
+    assert "was left out" in caplog.text
+    assert topic.name + DEAD_LETTERS not in Broker(settings).topics()
+    for group in ("one", "other"):
+        with Consumer(topic, settings, group=f"{topic.name}.{group}") as consumer:
+            assert numbers(consumer) == [0, 1, 2]
+    assert len(read_dead(settings, topic)) == 2
+    done = replay_dead(topic.name, settings, readable=topic.codec().decode)
+    assert (done.sent, done.still_dead, done.repeated) == (0, 1, 1)
+    done = replay_dead(topic.name, settings)
+    assert (done.sent, done.still_dead, done.repeated) == (1, 0, 0)
+
+
 def read_dead(settings, topic):
     raw = Topic(topic.name + DEAD_LETTERS, Step)
     with Consumer(raw, settings) as consumer:

@@ -11,7 +11,7 @@ from threading import Event as Flag
 from threading import Thread
 
 import pytest
-from storm_worker import BATCH, LIMIT, QUICK, Step
+from tests.integration.storm_worker import BATCH, LIMIT, QUICK, Step
 
 from penstock.log import Broker, Consumer, ExactlyOnce, Groups, Producer, Queue, Topic, apply
 from penstock.log.topic import DEAD_LETTERS
@@ -164,7 +164,12 @@ def finish(settings, topic):
     [(8, 2), pytest.param(240, 30, marks=[pytest.mark.long, pytest.mark.timeout(600)])],
 )
 def test_nothing_is_lost_or_doubled_while_members_come_and_go(settings, topic, tmp_path, seconds, kills):
-    storm = Storm(tmp_path, settings, topic, seed=seconds)
+    weather(settings, topic, tmp_path, seconds, kills, seed=seconds)
+
+
+def weather(settings, topic, folder, seconds, kills, *, seed):
+    """Let a storm rage, judge what has come of it, and return how many were killed."""
+    storm = Storm(folder, settings, topic, seed)
     try:
         with Source(settings, topic) as source:
             storm.rage(seconds, kills)
@@ -188,6 +193,7 @@ def test_nothing_is_lost_or_doubled_while_members_come_and_go(settings, topic, t
     assert unreported <= told["trying"].keys(), "the queue hands out everything"
     assert len(unreported) <= storm.kills
     assert topic.name + DEAD_LETTERS not in Broker(settings).topics() or not dead(settings, topic)
+    return storm.kills
 
 
 def dead(settings, topic):

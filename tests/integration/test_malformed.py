@@ -259,6 +259,8 @@ def test_another_decoder_looks_again_and_writes_no_letter_twice(world):
     bury(world, b"no reading")
     attempt(world, copying(world, Wider, names=both))
     assert Counter(letters(world)) == {b"no reading": 1}
+    bury(world, b"no reading 2")
+    attempt(world, copying(world, names=both))  # by the stricter class, from where the wider one has ended
     attempt(world, copying(world, names=both), flow="other")
-    assert Counter(letters(world)) == {b"no reading": 1, LACKING: 1}
+    assert Counter(letters(world)) == {b"no reading": 1, b"no reading 2": 1, LACKING: 1}
     assert results(world, "other") == READ

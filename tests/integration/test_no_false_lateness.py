@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests import quick
 from tests.integration import hours as module
-from tests.integration.hours import Reading, copied, counted, hours, late, raw
+from tests.integration.hours import Reading, copied, counted, hours, late, native, raw
 
 from penstock.log import Broker, Consumer, Groups, Producer, apply
 from penstock.pipeline import Runner, verify
@@ -18,6 +18,7 @@ from penstock.testing.listener import PointListener
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = 24 * 4
 PATIENCE = 120.0
+MODULE, CHAIN = str(Path(module.__file__)), ("--flow", "copy", "--flow", "count")
 
 
 def readings(origin, count=DAY):
@@ -35,7 +36,7 @@ def place(settings, tmp_path):
         if topic.startswith(("hours.", "_penstock_ledger.hours.", "_penstock_clock.hours.")):
             broker.delete(topic)
     time.sleep(0.5)
-    apply([raw, copied, counted, late], broker)
+    apply([raw, copied, counted, late, native], broker)
     return replace(settings, data=tmp_path, spark=quick.SPARK)
 
 
@@ -52,13 +53,13 @@ def read(topic, settings):
         return [record.event for record in consumer.records(idle="500 ms")]
 
 
-def closed(settings, rows, runner=None):
+def closed(settings, rows, runner=None, topic=counted):
     """Windows, once they hold so many rows."""
     found, deadline = [], time.monotonic() + PATIENCE
     while sum(each.rows for each in found) < rows:
         assert time.monotonic() < deadline, (found, read(late, settings))
         assert runner is None or not runner.wait(0)
-        found = read(counted, settings)
+        found = read(topic, settings)
     return found
 
 
@@ -71,13 +72,16 @@ def test_a_lane_that_comes_a_day_after_another_is_not_late(place, settings, spar
                 producer.send(raw, event, partition=origin)
     Broker(settings).ensure("_penstock_ledger.hours.copy", 2, {"cleanup.policy": "compact"})
     bring(settings, 0, readings(0))
-    with Runner(hours, place, spark=spark, flows=["count"]) as runner:
-        wait_until_read(settings, "count")
+    with Runner(hours, place, spark=spark, flows=["count", "count_natively"]) as runner:
+        for flow in ("count", "count_natively"):
+            wait_until_read(settings, flow)
         time.sleep(3)
-        assert read(counted, settings) == []
+        assert read(counted, settings) == read(native, settings) == []
         bring(settings, 1, readings(1))
         Groups(settings).place("penstock.hours.copy", {raw.name: dict.fromkeys((0, 1), DAY)})
         found = closed(settings, 2 * DAY - 8, runner)  # the last hour is open
+        natively = closed(settings, 2 * DAY - 8, runner, native)
+    assert sum(each.rows for each in natively) == 2 * DAY - 8
     assert {each.kind for each in found} == {"on time"}
     assert read(late, settings) == []
 
@@ -115,7 +119,7 @@ def test_a_kill_between_a_commit_and_its_tick_loses_no_time(place, settings):
         for origin in (0, 1):
             producer.send_all(raw, readings(origin))
     with PointListener(lambda point, subject: (point, subject) == ("clock.tick", "hours.count")) as points:
-        run = Driver(hours.name, str(Path(module.__file__)), place, environment=points.environment)
+        run = Driver(hours.name, MODULE, place, environment=points.environment, options=CHAIN)
         run.start()
         deadline = time.monotonic() + PATIENCE
         while not points.passed["clock.tick", "hours.count"]:
@@ -124,7 +128,7 @@ def test_a_kill_between_a_commit_and_its_tick_loses_no_time(place, settings):
         wait_until_read(settings, "count")
         run.kill()
     assert read(counted, settings) == []
-    run = Driver(hours.name, str(Path(module.__file__)), place)
+    run = Driver(hours.name, MODULE, place, options=CHAIN)
     run.start()
     try:
         closed(settings, 2 * DAY - 8)

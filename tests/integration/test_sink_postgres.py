@@ -108,6 +108,17 @@ def totals(spark, *rows):
     return frame(spark, SIMPLE, *rows)
 
 
+@pytest.mark.parametrize(("shape", "last"), [("_order struct<at: bigint>", 3), ("at bigint", 1)])
+def test_the_last_row_of_a_key_is_that_of_its_order(spark, opened, sql, unique, shape, last):
+    """A later row may come before an earlier one; without an order, what comes last counts."""
+    shape = f"card string, total bigint, {shape}"
+    sink = opened(shape, key="card", write="upsert", columns=("card", "total"))
+    made = [("a", at, {"at": at} if "struct" in shape else at) for at in range(4)]
+    later, earlier = (frame(spark, shape, *rows) for rows in (made[2:], made[:2]))
+    sink.write(later.union(earlier), batch(0, 0, 4))
+    assert sql(f"SELECT card, total FROM t{unique}") == [("a", last)]
+
+
 @pytest.mark.parametrize("policy", ["skip", "refuse"])
 def test_a_row_to_append_that_is_there_by_its_id_is_left_out_or_refused(spark, settings, unique, sql, policy):
     """A real-time flow that was killed emits results again."""

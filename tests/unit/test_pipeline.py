@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock.errors import FlowError
+from penstock.errors import FlowError, LogError
 from penstock.events import Event
 from penstock.log import Topic
 from penstock.pipeline import Pipeline, flow_run
@@ -55,11 +55,12 @@ def test_what_cannot_be_is_refused_when_it_is_described(options, told):
         describe(**options)
 
 
-def test_a_topic_can_be_read_once_in_real_time():
+@pytest.mark.parametrize("mode", ["stream", "realtime", "replay"])
+def test_a_topic_can_be_read_under_one_name(mode):
     pipeline = Pipeline("clock")
     with pytest.raises(FlowError, match="reads a topic twice"):
 
-        @pipeline.flow(reads={"one": ticks, "two": ticks}, writes=tocks, mode="realtime")
+        @pipeline.flow(reads={"one": ticks, "two": ticks}, writes=tocks, mode=mode)
         def both(one, two):
             return one.union(two)
 
@@ -120,6 +121,60 @@ def test_trouble_is_logged_if_nobody_else_is_told(monkeypatch, caplog):
     assert caplog.messages == ["copy tries again in 1 s: there is no broker"]
 
 
+def run_of(monkeypatch, attempt, **options):
+    monkeypatch.setattr(flow_run, "Attempt", attempt)
+    checkpoint = SimpleNamespace(path="")
+    return flow_run.FlowRun(
+        flow_job(Pipeline("clock"), describe()), None, None, checkpoint, lanes=1, **options
+    )
+
+
+def test_nobody_who_listens_can_end_a_flow(monkeypatch):
+    """The disk of the log is full, or who reads the output is gone, which ends a thread without a trace."""
+
+    class NoBroker:
+        batches, failure = 0, None
+
+        def __init__(self, *_):
+            pass
+
+        def run(self):
+            raise LogError("there is no broker")
+
+    def gone(*_):
+        raise SystemExit
+
+    run = run_of(monkeypatch, NoBroker, say=gone)
+    run.start()
+    assert not run.wait(0.5)
+    assert run.status == "waiting"
+    run.stop()
+    assert run.wait(5)
+    assert run.status == "stopped"
+
+
+def test_a_flow_never_dies_in_silence(monkeypatch):
+    """Even if what goes wrong can't be told: a dead Java can't say what its error was."""
+
+    class Dead(Exception):
+        def __str__(self):
+            raise ConnectionRefusedError
+
+    class NoJava:
+        batches, failure = 0, None
+
+        def __init__(self, *_):
+            pass
+
+        def run(self):
+            raise Dead
+
+    run = run_of(monkeypatch, NoJava)
+    run.start()
+    assert run.wait(5)
+    assert (run.status, type(run.failure)) == ("failed", ConnectionRefusedError)
+
+
 def test_state_that_spark_refuses_is_not_tried_again():
     told = "StreamingQueryException: [STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE] Provided value schema …\nat …"
     assert "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE" in str(unfit_state(told))
@@ -131,3 +186,15 @@ def test_a_checkpoint_of_spark_s_own_watermark_is_told_from_a_changed_flow():
     found = list(compare_state(before, {**before, "reads": ["_penstock_clock.pages.by_hour", "views"]}))
     assert [each.kept for each in found] == [False, True]
     assert "Spark's own" in found[0].reason
+
+
+def test_topics_that_spark_would_take_for_one_another_are_refused():
+    """Spark knows a position by the place of its source in the plan."""
+    before = {"version": "1", "reads": ["a", "b"], "state": [], "sources": ["a", "b"]}
+    assert all(each.kept for each in compare_state(before, before))
+    swapped = [each for each in compare_state(before, {**before, "sources": ["b", "a"]}) if not each.kept]
+    assert [each.subject for each in swapped] == ["positions"]
+    clock = "_penstock_clock.pages.by_hour"
+    earlier = {"version": "1", "reads": [clock, "views"], "state": [{"step": "Aggregate", "shape": []}]}
+    after = {**earlier, "sources": [clock, "views"]}
+    assert not all(each.kept for each in compare_state(earlier, after))

@@ -1,4 +1,4 @@
-"""`penstock run`, `stop` and `verify`: pipelines at work."""
+"""`penstock run`, `stop`, `verify` and `forget`: pipelines at work."""
 
 import json
 import signal
@@ -17,6 +17,7 @@ from penstock.cli.modules import declared_pipeline
 from penstock.cli.output import Json, console, show
 from penstock.errors import FlowError, SettingsError
 from penstock.pipeline import Conservation, Runner
+from penstock.pipeline import forget as forget_flow
 from penstock.pipeline import verify as verify_pipeline
 from penstock.process import session
 from penstock.settings import Settings
@@ -28,7 +29,7 @@ _COLUMNS = ("flow", "read", "expected", "found", "missing", "repeated", "unexpec
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file to the command line."""
-    for command in (run, stop, verify):
+    for command in (run, stop, verify, forget):
         app.command()(command)
 
 
@@ -119,6 +120,26 @@ def verify(pipeline: str, module: Module = None, as_json: Json = False) -> None:
         raise typer.Exit(65)
     if not as_json:
         console.print("[green]nothing is missing, nothing unexpected[/green]")
+
+
+def forget(
+    pipeline: str, flow: str, yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False
+) -> None:
+    """Remove what a flow that is gone for good has left: checkpoint, state, ledger, positions. Results stay.
+
+    Flows behind it stop waiting for what it has not read. Example: penstock forget shop old_bill
+    """
+    settings = Settings.load()
+    if (found := _running(settings, pipeline)) is not None:
+        raise FlowError(f"pipeline {pipeline!r} runs, as process {found.pid}", hint="stop it first")
+    if not yes:
+        typer.confirm(f"Forget all that flow {flow!r} of {pipeline!r} knows?", abort=True)
+    spark = session(settings, name=f"forget {pipeline}.{flow}")
+    try:
+        for each in forget_flow(spark, settings, pipeline, flow):
+            console.print(f"removed {each}", markup=False)
+    finally:
+        spark.stop()
 
 
 def _sum(rows: Conservation) -> str:

@@ -160,7 +160,8 @@ def replay_dead_(name: str, module: Module = None, as_json: Json = False) -> Non
     if as_json:
         typer.echo(json.dumps(vars(done)))
     else:
-        console.print(f"{done.sent} sent again, {done.still_dead} still dead")
+        repeated = f", {done.repeated} of the same records" if done.repeated else ""
+        console.print(f"{done.sent} sent again, {done.still_dead} still dead{repeated}")
 
 
 def _show_changes(changes: list[Change], as_json: bool) -> None:

@@ -93,13 +93,17 @@ class Broker:
             self._refuse_hidden(name)
         return found
 
-    def _partitions(self, name: str) -> list[TopicPartition]:
-        """Return a topic's partitions, for which nobody has to be allowed to see its settings."""
+    def partitions(self, names: Iterable[str]) -> dict[str, int]:
+        """Return how many partitions those topics have that exist; seeing them is all it takes."""
         with asking("list topics", self.ear):
             found = metadata(self.admin, self.ear).topics
+        return {name: len(found[name].partitions) for name in names if name in found}
+
+    def _partitions(self, name: str) -> list[TopicPartition]:
+        found = self.partitions([name])
         if name not in found:
             raise self._missing(name)
-        return [TopicPartition(name, number) for number in sorted(found[name].partitions)]
+        return [TopicPartition(name, number) for number in range(found[name])]
 
     def _missing(self, name: str) -> TopicError:
         """Return the error for a topic that is not in the list, unless it is only hidden."""
@@ -201,6 +205,7 @@ class Broker:
     def grow(self, name: str, partitions: int) -> None:
         with asking(f"add partitions to {name!r}", self.ear):
             self.wait(self.admin.create_partitions([NewPartitions(name, partitions)])[name])
+            self._await_leaders(name, partitions)
 
     def configure(self, name: str, changes: Mapping[str, str]) -> None:
         self._configure(ResourceType.TOPIC, name, changes)
@@ -230,6 +235,13 @@ class Broker:
         resource = ConfigResource(kind, name, incremental_configs=entries)
         with asking(f"configure {name!r}", self.ear):
             self.wait(self.admin.incremental_alter_configs([resource])[resource])
+        self._await_settings(kind, name, changes)
+
+    def _await_settings(self, kind: ResourceType, name: str, changes: Mapping[str, str]) -> None:
+        """The controller answers when it has taken the change; the brokers follow it a moment later."""
+        deadline = time.monotonic() + TIMEOUT
+        while not changes.items() <= self._described(kind, name).items() and time.monotonic() < deadline:
+            time.sleep(0.02)
 
     def _configs(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]

@@ -1,5 +1,6 @@
 """Consuming: typed events out of a topic, alone or as a member of a group."""
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from penstock.durations import duration
-from penstock.errors import ConfigurationError, LogError, PenstockError
+from penstock.errors import ConfigurationError, DataError, LogError, PenstockError
 from penstock.events import Event
 from penstock.log.client import TIMEOUT, Ear, asking, configuration, explain, metadata, passes, patiently
 from penstock.log.dead_letters import DeadLetters, dead_letter
@@ -27,6 +28,7 @@ from penstock.settings import Settings
 
 E = TypeVar("E", bound=Event)
 Delivery = Literal["at-least-once", "at-most-once"]
+_log = logging.getLogger("penstock")
 _TICK = 0.1
 _MEMORY = 100_000
 _TAKEN_OVER = (KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.FENCED_INSTANCE_ID)
@@ -86,6 +88,7 @@ class Consumer(Generic[E]):
         self._commit_every = duration(commit_every).total_seconds()
         self._on_rebalance = on_rebalance
         self.repeated = 0
+        self.malformed = 0  # that were left out; with a group they are in the dead letters
         self._repeats = Repeats(_MEMORY if deduplicate is True else deduplicate) if deduplicate else None
         self._dead = DeadLetters(settings)
         self._done: dict[int, int] = {}  # partition → offset after the last processed message
@@ -349,13 +352,22 @@ class Consumer(Generic[E]):
             return Batch(events, messages, 0)
         dead = {place for place in failures if self._is_dead(messages[place])}
         for place in sorted(dead):
-            self._dead.send(dead_letter(messages[place], failures[place], datetime.now(UTC)))
+            self._bury(messages[place], failures[place])
         kept = [
             place
             for place, message in enumerate(messages)
             if place not in dead and not self._is_repeated(message, events[place])
         ]
         return Batch([events[place] for place in kept], [messages[place] for place in kept], len(dead))
+
+    def _bury(self, message: Any, error: DataError) -> None:
+        """Send what can't be decoded to the dead letters; without a group, each reading would do so again."""
+        if self.group is not None:
+            self._dead.send(dead_letter(message, error, datetime.now(UTC)))
+        elif not self.malformed:
+            place = f"{message.topic()}[{message.partition()}]@{message.offset()}"
+            _log.warning("a message was left out, as all malformed ones will be: %s: %s", place, error)
+        self.malformed += 1
 
     def _is_repeated(self, message: Any, event: E | None) -> bool:
         if self._repeats is None or not self._repeats.is_repeated(message, event):

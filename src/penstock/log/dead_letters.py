@@ -1,8 +1,9 @@
 """Dead letters: what can't be read or worked on is kept beside its topic, and can be sent again."""
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from penstock.errors import DataError
 from penstock.log.broker import Broker
@@ -11,6 +12,8 @@ from penstock.log.topic import DEAD_LETTERS
 from penstock.settings import Settings
 
 _PREFIX = "penstock.dead."
+_NUMBER = re.compile(r"-?[0-9]{1,19}", re.ASCII)
+N = TypeVar("N", int, None)
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,11 @@ class DeadLetter:
     headers: tuple[tuple[str, bytes], ...] = ()
     deliveries: int | None = None
 
+    @property
+    def origin(self) -> tuple[str, int, int] | None:
+        """Where the message stood; None if that is not known."""
+        return None if self.offset < 0 else (self.topic, self.partition, self.offset)
+
     def to_headers(self) -> Headers:
         """Return the original headers followed by our own."""
         own = {
@@ -41,26 +49,46 @@ class DeadLetter:
         }
         if self.deliveries is not None:
             own["deliveries"] = str(self.deliveries)
-        return [*self.headers, *((_PREFIX + name, text.encode()) for name, text in own.items())]
+        theirs = [header for header in self.headers if not header[0].startswith(_PREFIX)]
+        return [*theirs, *((_PREFIX + name, text.encode()) for name, text in own.items())]
 
     @classmethod
     def from_message(cls, message: Any) -> "DeadLetter":
-        """Read a message of a dead-letter topic."""
+        """Read a message of a dead-letter topic; whatever strangers wrote there, it is a letter."""
         headers = message.headers() or []
         own = {
-            name.removeprefix(_PREFIX): text.decode() for name, text in headers if name.startswith(_PREFIX)
+            name.removeprefix(_PREFIX): text.decode(errors="replace")
+            for name, text in headers
+            if name.startswith(_PREFIX) and text is not None
         }
         return cls(
             topic=own.get("topic", message.topic().removesuffix(DEAD_LETTERS)),
-            partition=int(own.get("partition", -1)),
-            offset=int(own.get("offset", -1)),
+            partition=_number(own.get("partition"), -1),
+            offset=_number(own.get("offset"), -1),
             error=own.get("error", "unknown"),
-            at=datetime.fromisoformat(own["at"]) if "at" in own else datetime.fromtimestamp(0, UTC),
+            at=_moment(own.get("at")),
             key=message.key(),
             value=message.value(),
-            headers=tuple(header for header in headers if not header[0].startswith(_PREFIX)),
-            deliveries=int(own["deliveries"]) if "deliveries" in own else None,
+            headers=tuple(header for header in headers if not _is_ours(*header)),
+            deliveries=_number(own.get("deliveries"), None),
         )
+
+
+def _is_ours(name: str, value: bytes | None) -> bool:
+    """Whether a header is of the letter, and not of the message that it was."""
+    made = name == "penstock.made-by" and (value or b"").split(b" ")[0].endswith(DEAD_LETTERS.encode())
+    return made or name.startswith(_PREFIX)
+
+
+def _number(text: str | None, otherwise: N) -> int | N:
+    return int(text) if text is not None and _NUMBER.fullmatch(text) else otherwise
+
+
+def _moment(text: str | None) -> datetime:
+    try:
+        return datetime.fromisoformat(text or "")
+    except ValueError:
+        return datetime.fromtimestamp(0, UTC)
 
 
 def dead_letter(

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import confluent_kafka
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 
 from penstock.errors import GroupError
 from penstock.log.broker import Broker
@@ -121,6 +121,17 @@ class Groups:
             with asking(f"reset group {group!r}", self._ear):
                 self._broker.wait(self._admin.alter_consumer_group_offsets(request)[group])
         return [Move(each.partition, before.get(each.partition), each.offset) for each in after]
+
+    def delete(self, group: str) -> bool:
+        """Delete a group and its positions; False if there was none."""
+        with asking(f"delete group {group!r}", self._ear):
+            try:
+                patiently(lambda: self._broker.wait(self._admin.delete_consumer_groups([group])[group]))
+            except KafkaException as error:
+                if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
+                    return False
+                raise
+        return True
 
     def positions(self, group: str) -> Offsets:
         """Return where a group stands, by topic and partition."""

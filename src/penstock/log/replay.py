@@ -31,10 +31,14 @@ _DEMANDED = {"enable.auto.commit": False, "isolation.level": "read_committed", "
 
 @dataclass(frozen=True)
 class Replayed:
-    """How many dead letters went back to their topic, and how many still can't be read."""
+    """How many dead letters went back to their topic, and how many still can't be decoded.
+
+    Those that are `repeated` were left out: they are of records that others were of, too.
+    """
 
     sent: int
     still_dead: int
+    repeated: int = 0
 
 
 def replay_dead(
@@ -44,7 +48,7 @@ def replay_dead(
     readable: Callable[[bytes | None], object] | None = None,
     progress: Callable[[int, int], None] = lambda *_: None,
 ) -> Replayed:
-    """Send a topic's dead letters again, each exactly once.
+    """Send a topic's dead letters again, each exactly once; of one record that several readers met, one.
 
     `readable` is the decode function of the topic's codec: a letter that it still refuses goes to the end
     of the dead letters with its new error. Without it every letter is sent. `progress` is told how many of
@@ -127,19 +131,30 @@ def _replay(
     readable: Callable[[bytes | None], object] | None,
     progress: Callable[[int, int], None],
 ) -> Replayed:
-    sent = dead = 0
+    sent = dead = repeated = 0
+    seen: set[tuple[str, int, int]] = set()
     for messages, position in letters.chunks():
         producer = writer.begin()
         for message in messages:
-            alive = _send_again(producer, message, readable)
+            letter = DeadLetter.from_message(message)
+            if letter.origin in seen:
+                repeated += 1
+                continue
+            if letter.origin is not None:
+                seen.add(letter.origin)
+            alive = _send_again(producer, message, letter, readable)
             sent, dead = sent + alive, dead + (not alive)
         letters.commit(writer, position)
         progress(position - letters.start, letters.end - letters.start)
-    return Replayed(sent, dead)
+    return Replayed(sent, dead, repeated)
 
 
-def _send_again(producer: Producer, message: Any, readable: Callable[[bytes | None], object] | None) -> bool:
-    letter = DeadLetter.from_message(message)
+def _send_again(
+    producer: Producer,
+    message: Any,
+    letter: DeadLetter,
+    readable: Callable[[bytes | None], object] | None,
+) -> bool:
     try:
         if readable is not None:
             readable(letter.value)

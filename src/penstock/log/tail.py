@@ -1,7 +1,7 @@
 """Following a topic for a person: each message decoded as well as it can be."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -67,8 +67,17 @@ def _line(message: Any, codec: Codec[Any] | None) -> Line:
         "written": datetime.fromtimestamp(message.timestamp()[1] / 1000, UTC).isoformat(),
         "key": _text(message.key()),
         **_content(message.value(), codec),
-        **{name: _text(value) for name, value in message.headers() or ()},
+        **_headers(message.headers() or ()),
     }
+
+
+def _headers(found: Iterable[tuple[str, bytes | None]]) -> Line:
+    """Headers under one name, each with all its values: they are whatever a producer calls them."""
+    values: dict[str, list[str | None]] = {}
+    for name, value in found:
+        values.setdefault(name, []).append(_text(value))
+    told = {name: each[0] if len(each) == 1 else each for name, each in values.items()}
+    return {"headers": told} if told else {}
 
 
 def _content(value: bytes | None, codec: Codec[Any] | None) -> Line:

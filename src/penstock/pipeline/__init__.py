@@ -2,6 +2,7 @@
 
 from penstock.pipeline.conservation import Conservation
 from penstock.pipeline.flow import Flow
+from penstock.pipeline.forgetting import forget
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.progress import Progress, ProgressStore
 from penstock.pipeline.runner import Runner
@@ -17,6 +18,7 @@ __all__ = [
     "ProgressStore",
     "Runner",
     "Stored",
+    "forget",
     "stored_state",
     "verify",
 ]

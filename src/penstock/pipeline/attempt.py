@@ -15,8 +15,10 @@ from penstock.durations import duration
 from penstock.errors import FlowError, LogError
 from penstock.log import Broker
 from penstock.log.ledger import Batch, Offsets
+from penstock.pipeline.bottleneck import SINK, SLOTS
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.clock import Clock
+from penstock.pipeline.decoders import DecoderStarts
 from penstock.pipeline.job import Job
 from penstock.pipeline.limits import refuse_limits
 from penstock.pipeline.malformed import Judge, counts, observed_in
@@ -59,6 +61,7 @@ class Attempt:
     lanes: int
     once: bool = False
     from_ledger: bool = False
+    report: Callable[[str], None] = lambda _: None
     begun: Callable[[], None] = lambda: None  # called when the flow is at work, the first time at least
     batches: int = 0  # counted up by the runner's listener
     failure: BaseException | None = None
@@ -68,17 +71,23 @@ class Attempt:
     _partitions: int = field(default=0, init=False)
     _decoders: dict[str, str] = field(default_factory=dict, init=False)
     _batch_began: float = field(default_factory=time.monotonic, init=False)
+    _in_sink: float = field(default=0.0, init=False)  # seconds, of the last batch
     _clock: Clock = field(init=False)
     _topics: ReadTopics = field(init=False)
     _settled: SettledBatches = field(init=False)
+    _starts: DecoderStarts = field(init=False)
 
     def __post_init__(self) -> None:
-        self._clock = Clock(self.planner, self.job, self.checkpoint)
+        self._clock = Clock(self.planner, self.job, self.checkpoint, self.report)
         self._topics = ReadTopics(self.job, self.planner.settings, self.checkpoint)
-        self._settled = SettledBatches(self.job, self.planner, self.judge, self.checkpoint)
+        self._starts = DecoderStarts(self.checkpoint)
+        self._settled = SettledBatches(self.job, self.planner, self.judge, self.checkpoint, self._starts)
 
     def progressed(self, report: dict[str, Any]) -> None:
-        """A batch is finished; called in another thread."""
+        """A batch is finished; called in another thread. The report gets what Spark does not know."""
+        if self._sink is not None:
+            report["durationMs"][SINK] = int(1000 * self._in_sink)
+            report[SLOTS] = self.planner.spark.sparkContext.defaultParallelism
         self.batches += 1
         if self._clock.topics:
             self._clock.reports.append(report)
@@ -86,6 +95,7 @@ class Attempt:
     def run(self) -> None:
         """Run until the end; raises what made it fail."""
         self._topics.open()
+        self._starts.begin(self._present_decoders())
         if self.job.mode == "replay":
             self._replay()
             return
@@ -189,9 +199,17 @@ class Attempt:
             reach("flow.planned", self.job.label)
             assert self._sink is not None  # noqa: S101
             batch = replace(self.checkpoint.batch(number), topics=self._topics.ids)
-            if not self._sink.write(frame, batch, lambda _: self._before_commit(batch, self._observed())):
+            computed = time.monotonic()
+
+            def before_commit(_: DataFrame | None = None) -> None:
+                nonlocal computed
+                self._before_commit(batch, self._observed())
+                computed = time.monotonic()
+
+            if not self._sink.write(frame, batch, before_commit):
                 _read(frame)
-                self._before_commit(batch, self._observed())  # at most once, the entry came first
+                before_commit()  # at most once, the entry came first
+            self._in_sink = time.monotonic() - computed
             reach("flow.written", self.job.label)
         except BaseException as error:
             self.failure = error
@@ -202,8 +220,7 @@ class Attempt:
         self._topics.refuse_made_again()
         if self._decoders != self._present_decoders():
             raise LogError(f"schemas were learned while flow {self.job.label!r} ran: it is planned again")
-        first = self.checkpoint.first_offsets()
-        self.judge.settle(self.job, batch, first or batch.start, counts(self.job, observed))
+        self.judge.settle(self.job, batch, self._starts.since(), counts(self.job, observed))
         reach("flow.settled", self.job.label)
 
     def _present_decoders(self) -> dict[str, str]:

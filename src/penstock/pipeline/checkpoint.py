@@ -9,6 +9,9 @@ from pyspark.sql import SparkSession
 
 from penstock.errors import FlowError, LedgerError
 from penstock.log.ledger import Batch, Entry, Offsets
+from penstock.points import reach
+
+_READY = ".ready"  # behind the name of a file that is whole and not yet in its place
 
 
 class Checkpoint:
@@ -47,6 +50,15 @@ class Checkpoint:
         """The number of the last batch that was finished."""
         return max(self._numbers("commits"), default=None)
 
+    def planned_ranges(self, topic: str) -> dict[int, tuple[int, int]] | None:
+        """The offset ranges of a topic in the last batch that was planned; None if it is in none."""
+        number = self.last_planned()
+        batch = None if number is None else self.batch(number)
+        if batch is None or topic not in batch.end:
+            return None
+        start = batch.start.get(topic, {})
+        return {number: (start.get(number, 0), end) for number, end in batch.end[topic].items()}
+
     def position(self) -> Offsets:
         """Where reading stands: the end of the last finished batch."""
         number = self.last_committed()
@@ -67,9 +79,9 @@ class Checkpoint:
                     self._delete(f"{folder}/{each}")
                     self._delete(f"{folder}/.{each}.crc")
 
-    def delete(self) -> None:
-        """Delete the whole of it."""
-        self._files.delete(self._make_path(self.path), True)
+    def delete(self) -> bool:
+        """Delete the whole of it; False if there was none."""
+        return bool(self._files.delete(self._make_path(self.path), True))
 
     def watermark(self) -> datetime:
         """The watermark that the last finished batch met; 1970 if there was none."""
@@ -118,6 +130,10 @@ class Checkpoint:
 
     def read(self, name: str) -> str | None:
         """Return the text of a file, or None if there is none."""
+        found = self._text(name)
+        return self._text(name + _READY) if found is None else found
+
+    def _text(self, name: str) -> str | None:
         try:
             stream = self._files.open(self._make_path(f"{self.path}/{name}"))
         except Py4JJavaError as error:
@@ -130,15 +146,27 @@ class Checkpoint:
             stream.close()
 
     def write(self, name: str, text: str) -> None:
-        """Write a file of our own beside Spark's; it appears whole or not at all."""
-        draft, final = (self._make_path(f"{self.path}/{each}") for each in (f"{name}.draft", name))
+        """Write a file of our own beside Spark's; whenever it is killed, it is the old one or the new one.
+
+        File systems don't replace a file by another in one step: in between, the new one is there as ready.
+        """
+        self._put_ready(name)
+        draft = self._make_path(f"{self.path}/{name}.draft")
         stream = self._files.create(draft, True)
         try:
             stream.write(bytearray(text.encode()))
         finally:
             stream.close()
-        self._files.delete(final, False)
-        self._files.rename(draft, final)
+        self._files.rename(draft, self._make_path(f"{self.path}/{name}{_READY}"))
+        self._put_ready(name)
+
+    def _put_ready(self, name: str) -> None:
+        """Put a file that is ready in its place; one that a kill has left, too."""
+        ready = self._make_path(f"{self.path}/{name}{_READY}")
+        if self._files.exists(ready):
+            self._delete(name)
+            reach("checkpoint.replacing", name)
+            self._files.rename(ready, self._make_path(f"{self.path}/{name}"))
 
     def _delete(self, name: str) -> None:
         self._files.delete(self._make_path(f"{self.path}/{name}"), False)

@@ -22,11 +22,12 @@ from penstock.log import Broker
 from penstock.log.ledger import Offsets
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.event_times import EventTimes
+from penstock.pipeline.holds import Holds
 from penstock.pipeline.job import Job
 from penstock.pipeline.plan import Planner
 from penstock.pipeline.state import CLOCKS
 from penstock.pipeline.ticks import Ticks
-from penstock.pipeline.tracker import QUIET, Demand, Writer
+from penstock.pipeline.tracker import MOST, QUIET, Demand, Writer
 from penstock.pipeline.upstream import Upstream
 from penstock.points import reach
 from penstock.process.windows.lineage import SourceColumn, columns_of
@@ -37,6 +38,9 @@ _MICROSECOND = timedelta(microseconds=1)
 _SETTLED = 1.0  # seconds; a transaction's rows become visible partition by partition
 _KEPT_EVERY = 5.0  # seconds, while the watermark stands still
 _PLANNED_EVERY = 10.0
+_LONG = 2 * QUIET  # that a watermark is held, before it is said
+_LOOK_EVERY = 1.0
+Report = Callable[[str], None]
 
 
 class Clock:
@@ -45,11 +49,11 @@ class Clock:
     A real-time flow observes nothing: its watermark is Spark's own, and ticks follow the clock only.
     """
 
-    def __init__(self, planner: Planner, job: Job, checkpoint: Checkpoint) -> None:
+    def __init__(self, planner: Planner, job: Job, checkpoint: Checkpoint, report: Report) -> None:
         self.topic = f"{CLOCKS}{job.label}"
         self.columns: dict[int, SourceColumn] = {}
         self.reports: deque[dict[str, Any]] = deque()  # of batches, filled by another thread
-        self._planner, self._job, self._checkpoint = planner, job, checkpoint
+        self._planner, self._job, self._checkpoint, self._report = planner, job, checkpoint, report
         self._times = EventTimes(planner, {topic.name: topic for topic in job.topics})
         self._tracker = self._times.tracker
         self._ticks = Ticks(planner.settings, self.topic)
@@ -57,9 +61,13 @@ class Clock:
         self._generation: str | None = None
         self._idle: float | None = None  # seconds, if one of the watermarks says it
         self._stirred: float | None = None  # when something came
+        self._silence: Holds | None = None  # what has been waited for since then, if it is long ago
         self._brought: dict[str, dict[int, int]] = {}
         self._written: int | None = None
         self._kept_at = self._planned_at = 0.0
+        self._looked_at = self._asked_at = self._reported_at = 0.0
+        self._expected_since: float | None = None
+        self._reported_many = False
         self._until_end = False
 
     @property
@@ -146,8 +154,23 @@ class Clock:
         self._ticks.close()
 
     @cached_property
+    def _broker(self) -> Broker:
+        return Broker(self._planner.settings)
+
+    @cached_property
     def _upstream(self) -> Upstream:
-        return Upstream(self._planner.settings)
+        return Upstream(self._planner.settings, self._job.may_be_written_by, self._job.siblings)
+
+    @cached_property
+    def _holds(self) -> Holds:
+        return self._new_holds()
+
+    def _new_holds(self) -> Holds:
+        return Holds(self._upstream, self._ends)
+
+    def _ends(self, topic: str) -> dict[int, int]:
+        """Where partitions end, what is not decided yet included: it may be of a quiet writer."""
+        return {number: end for number, (_, end) in self._broker.offsets(topic).items()}
 
     def _restored(self) -> str:
         """Take over what the last tick of this checkpoint says, and return what its ticks are known by."""
@@ -177,7 +200,7 @@ class Clock:
     def _hear(self) -> None:
         reports = [self.reports.popleft() for _ in range(len(self.reports))]
         if self._times.hear(reports):
-            self._stirred = time.monotonic()
+            self._stirred, self._silence = time.monotonic(), None
 
     def _catch_up(self) -> None:
         self._hear()
@@ -187,42 +210,74 @@ class Clock:
         now = time.monotonic()
         if now - self._times.new_at < _SETTLED or not self._times.position:
             return
-        asleep = self._tracker.quiet()
-        self._tracker.wait_for({each for each in asleep if self._has_more(*each)}, now)
-        if self._is_expecting():
+        self._look_at_quiet(now)
+        expected = self._expected()
+        self._expected_since = (self._expected_since or now) if expected else None
+        self._report_wait(now)
+        if expected or self._is_unread():
             return
         unkept = now - self._kept_at > _KEPT_EVERY and self._ticks.position != self._times.position
         if self._tracker.advance(now) != self._written or unkept:
             self._tick(clock=False)
 
-    def _is_expecting(self) -> bool:
-        """Whether a flow upstream has not brought all that waited when it was heard of, or it is unread."""
-        writers = {(topic, Writer.parse(name)) for topic, name in self._tracker.writers()}
-        if self._upstream.expected(writer for _, writer in writers):
-            return True
-        for topic in {topic for topic, writer in writers if writer.flow} - {*self._brought}:
-            self._brought[topic] = Broker(self._planner.settings).committed_end(topic)
+    def _look_at_quiet(self, now: float) -> None:
+        """Let the watermark go on without quiet writers, as far as nothing older can come of them."""
+        if now - self._looked_at < _LOOK_EVERY and not self._until_end:
+            return
+        self._looked_at = now
+        self._holds.look(self._tracker.quiet(), self._tracker.without_quiet(now), self._times.position, now)
+        self._tracker.allow(self._holds.allowed)
+        if self._tracker.folded and not self._reported_many:
+            self._reported_many = True
+            self._report(f"its topics have more than {MOST:,} writers: of further ones, events may be late")
+
+    def _expected(self) -> set[str]:
+        """The flows upstream that have not brought all that waited when they were heard of."""
+        return self._upstream.expected((topic, Writer.parse(name)) for topic, name in self._tracker.writers())
+
+    def _is_unread(self) -> bool:
+        """Whether something is unread of what flows upstream had brought when they were heard of."""
+        made = {topic for topic, name in self._tracker.writers() if Writer.parse(name).flow}
+        for topic in made - {*self._brought}:
+            self._brought[topic] = self._broker.committed_end(topic)
         return _is_ahead(self._brought, self._times.position)
 
-    def _has_more(self, topic: str, name: str) -> bool:
-        writer = Writer.parse(name)
-        return (topic, writer.partition) in self._times.unread or self._upstream.behind(writer)
+    def _report_wait(self, now: float) -> None:
+        """Say it if the watermark is held for long: a flow upstream may have stopped, or be gone for good."""
+        long_ago = now - _LONG
+        if self._reported_at > long_ago:
+            return
+        reasons = self._holds.reasons(long_ago)
+        if self._silence is not None:
+            reasons |= self._silence.reasons(long_ago)
+        if self._expected_since is not None and self._expected_since <= long_ago:
+            reasons |= {f"what {flow} has not read yet" for flow in self._expected()}
+        if reasons:
+            self._reported_at = now
+            self._report(
+                f"its watermark waits for {', '.join(sorted(reasons))}; run the flow that is behind, or if "
+                "it is gone for good, `penstock forget PIPELINE FLOW`"
+            )
 
     def _follow(self, quiet: float) -> None:
         """Let the watermark follow the clock if for so long nothing has come, and nothing is on its way."""
-        if self._stirred is None or time.monotonic() - self._stirred < quiet:
+        now = time.monotonic()
+        if self._stirred is None or now - self._stirred < quiet or now - self._asked_at < _LOOK_EVERY:
             return
-        self._stirred = time.monotonic()
-        if not self._is_on_its_way():
-            self._tracker.follow(int(1_000_000 * (time.time() - (self._idle or 0.0))))
-            self._tick(clock=True)
+        self._asked_at = now
+        self._silence = self._silence or self._new_holds()
+        if self._is_on_its_way(self._silence, now):
+            return
+        self._stirred, self._silence = now, None
+        self._tracker.follow(int(1_000_000 * (time.time() - (self._idle or 0.0))))
+        self._tick(clock=True)
 
-    def _is_on_its_way(self) -> bool:
-        broker = Broker(self._planner.settings)
-        ends = {topic: broker.committed_end(topic) for topic in self._times.topics}
-        if _is_ahead(ends, self._times.position):
-            return True
-        return any(self._upstream.behind(Writer.parse(name)) for _, name in self._tracker.writers())
+    def _is_on_its_way(self, silence: Holds, now: float) -> bool:
+        """Whether a flow upstream has not read what was there when all fell silent, or we have not."""
+        writers, position = self._tracker.writers(), self._times.position
+        silence.look(writers, 0, position, now)
+        ends = {topic: self._broker.committed_end(topic) for topic in self._times.topics}
+        return _is_ahead(ends, position) or not writers <= {*silence.allowed}
 
     def _tick(self, *, clock: bool) -> None:
         reach("clock.tick", self._job.label)

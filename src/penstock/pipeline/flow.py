@@ -79,8 +79,7 @@ class Flow:
         return Flow(**changed | {"mode": mode, "guarantee": guarantee, "checkpoint": None})
 
     def _check_names(self) -> None:
-        if not _NAME.fullmatch(self.name):
-            raise FlowError(f"{self.name!r} is not a flow's name", hint="use letters, digits, _ and -")
+        check_flow_name(self.name)
         if not self.reads:
             raise FlowError(
                 f"flow {self.name!r} reads nothing", hint='name its topics: reads={"orders": orders}'
@@ -97,6 +96,12 @@ class Flow:
                 f"flow {self.name!r} looks up {strange[0]!r}, which is no table with a key",
                 hint='declare it as Table("…", …, key="…")',
             )
+        names = [each.name for each in self.reads.values()]
+        if len(set(names)) < len(names):
+            raise FlowError(
+                f"flow {self.name!r} reads a topic twice, and would have two positions in it",
+                hint="read it once, and use the DataFrame twice",
+            )
         if isinstance(self.writes, Topic) and self.writes.name in {each.name for each in self.reads.values()}:
             raise FlowError(f"flow {self.name!r} writes the topic it reads, {self.writes.name!r}")
 
@@ -105,12 +110,6 @@ class Flow:
             raise FlowError(
                 f"flow {self.name!r} writes a table, which Spark can't do in real-time mode",
                 hint="write a topic, and let a second flow in stream mode bring that to the table",
-            )
-        names = [each.name for each in self.reads.values()]
-        if len(set(names)) < len(names):
-            raise FlowError(
-                f"flow {self.name!r} reads a topic twice, which Spark can't do in real-time mode",
-                hint="read it once and use the DataFrame twice, or run the flow in stream mode",
             )
         if self.checkpoint is not None and duration(self.checkpoint) < _SHORTEST_REALTIME:
             raise FlowError(
@@ -125,3 +124,10 @@ def _can_be_looked_up(table: Topic[Any]) -> bool:
 
 def _or(words: tuple[str, ...]) -> str:
     return " or ".join(repr(word) for word in words)
+
+
+def check_flow_name(name: str) -> str:
+    """Return the name if a flow may have it."""
+    if not _NAME.fullmatch(name):
+        raise FlowError(f"{name!r} is not a flow's name", hint="use letters, digits, _ and -")
+    return name

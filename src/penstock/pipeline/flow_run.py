@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -91,12 +92,19 @@ class FlowRun:
             self.status = "running"
 
     def _live(self) -> None:
+        """Whatever happens, whoever waits for the flow learns that it has ended."""
+        try:
+            self._try_until_done()
+        except BaseException as error:
+            self.failure, self.status = error, "failed"
+
+    def _try_until_done(self) -> None:
         pause, tries = 0.0, 0
         while not self._stopping.is_set():
             try:
                 self._try()
             except GrownError:
-                self.say(self.job.name, "its topics have more partitions: planned again")
+                self._report("its topics have more partitions: planned again")
             except Exception as error:
                 tries = 1 if self._got_on else tries + 1
                 if self._learned(error):
@@ -104,7 +112,7 @@ class FlowRun:
                 if not self._goes_on_after(error, tries):
                     return
                 pause = 1.0 if self._got_on else min(max(1.0, 2 * pause), _LONGEST_PAUSE)
-                self.say(self.job.name, f"tries again in {pause:.0f} s: {one_line(self._trouble(error))}")
+                self._report(f"tries again in {pause:.0f} s: {one_line(self._trouble(error))}")
                 self._rest(pause)
             else:
                 self.status = "stopped" if self._stopping.is_set() else "done"
@@ -128,7 +136,8 @@ class FlowRun:
                 self.lanes,
                 self.once,
                 self.from_ledger,
-                begun=begun,
+                self._report,
+                begun,
             )
             if self.anew:
                 attempt.forget()
@@ -145,11 +154,12 @@ class FlowRun:
         name, id = unknown
         try:
             topics = (*self.job.topics, *self.job.looks_up.values())
-            self.planner.learn(next(each for each in topics if each.name == name), id)
+            topic = next(each for each in topics if each.name == name)
+            self.planner.learn(topic, id, self.checkpoint.planned_ranges(name))
         except Exception as trouble:
-            self.say(self.job.name, f"schema {id} of {name} can't be learned: {one_line(trouble)}")
+            self._report(f"schema {id} of {name} can't be learned: {one_line(trouble)}")
             return False
-        self.say(self.job.name, f"schema {id} of {name} is new: planned again")
+        self._report(f"schema {id} of {name} is new: planned again")
         return True
 
     def _goes_on_after(self, error: Exception, tries: int) -> bool:
@@ -158,7 +168,7 @@ class FlowRun:
         lasting = isinstance(cause, _FATAL) and (not isinstance(cause, _PERHAPS_FATAL) or tries >= _TRIES)
         if lasting or (self.once and tries >= _TRIES):
             self.status = "failed"
-            self.say(self.job.name, f"failed: {cause}")
+            self._report(f"failed: {cause}")
             return False
         self.restarts += 1
         return True
@@ -180,6 +190,11 @@ class FlowRun:
         """What Spark's Kafka client says of access or its settings."""
         said = java_text(error)
         return client_error(f"run flow {self.job.label!r}", said, self.planner.settings) if said else None
+
+    def _report(self, what: str) -> None:
+        """Say it; a disk that is full or a reader that is gone must not end the flow."""
+        with suppress(Exception, SystemExit):
+            self.say(self.job.name, what)
 
     def _rest(self, pause: float) -> None:
         self.status = "waiting"

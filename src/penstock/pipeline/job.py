@@ -10,7 +10,6 @@ from penstock.log import Table, Topic
 from penstock.pipeline.flow import Flow, Guarantee, Mode, Output
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Planner, Span
-from penstock.process.target import with_id
 from penstock.settings import Settings
 from penstock.sinks.kafka import KafkaSink
 from penstock.sinks.postgres import PostgresSink, PostgresTable
@@ -42,6 +41,8 @@ class Job:
     loads: bool = False  # whether it reads what its tables hold before its first event
     looks_up: Mapping[str, Table[Any]] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
+    pipeline: str = ""
+    siblings: Mapping[str, frozenset[str]] = field(default_factory=dict)  # all flows, and what they write
 
     @property
     def topics(self) -> tuple[Topic[Any], ...]:
@@ -52,6 +53,10 @@ class Job:
     def group(self) -> str:
         """The consumer group under which its positions are published."""
         return f"penstock.{self.label}"
+
+    def may_be_written_by(self, label: str, topic: str) -> bool:
+        """Whether a flow may write a topic: of the own pipeline it is known, of others it is not."""
+        return label.rpartition(".")[0] != self.pipeline or topic in self.siblings.get(label, ())
 
 
 def flow_job(pipeline: Pipeline, flow: Flow) -> Job:
@@ -75,8 +80,15 @@ def flow_job(pipeline: Pipeline, flow: Flow) -> Job:
         label, flow.name, flow.mode, flow.promise, flow.pause, flow.output,
         flow.reads, rows, bounded_rows, sink, flow.version, least or flow.mode == "realtime",
         loads=len({isinstance(topic, Table) for topic in flow.reads.values()}) == 2,
-        looks_up=flow.looks_up, options=flow.options,
+        looks_up=flow.looks_up, options=flow.options, pipeline=pipeline.name,
+        siblings={f"{pipeline.name}.{each.name}": _written(each) for each in pipeline.flows.values()},
     )  # fmt: skip
+
+
+def _written(flow: Flow) -> frozenset[str]:
+    """The topics that a flow writes to."""
+    targets = (flow.writes, *flow.outlets)
+    return frozenset(each.name for each in targets if isinstance(each, Topic))
 
 
 def _table_sink(flow: Flow, settings: Settings, frame: DataFrame, label: str, lanes: int) -> Sink:
@@ -95,11 +107,8 @@ def _table_sink(flow: Flow, settings: Settings, frame: DataFrame, label: str, la
 
 def as_written(planner: Planner, flow: Flow, label: str, results: DataFrame) -> DataFrame:
     """Return a flow's results as its sink takes them in."""
-    if isinstance(flow.writes, PostgresTable):
-        if flow.outlets:
-            return planner.with_messages(flow, label, results)
-        return with_id(results, label, one_to_one=planner.gives_one_result(flow))
-    return planner.messages(flow, label, results)
+    make = planner.rows if isinstance(flow.writes, PostgresTable) else planner.messages
+    return make(flow, label, results)
 
 
 def _sinks(promise: Guarantee) -> Any:

@@ -13,6 +13,8 @@ _NARROW = (
     "StreamingRelation", "LogicalRelation", "Relation", "LogicalRDD", "MapIn", "ArrowEval", "BatchEval",
 )  # fmt: skip
 
+_SORTING = ("TransformWithState", "Sort", "Window")
+
 
 @dataclass(frozen=True)
 class Node:
@@ -64,6 +66,16 @@ def optimised_plan(frame: DataFrame) -> Node:
 def is_narrow(plan: Node) -> bool:
     """Whether each row of a plan is made where its source is read, so that they stay in the log's order."""
     return all(node.name.startswith(_NARROW) for node in plan.walk())
+
+
+def keeps_order(plan: Node) -> bool:
+    """Whether rows of a key come out as they were made: where they were read, or by a step that sorts them.
+
+    Spark's own aggregates and joins spread the rows of a key over tasks, by what else they are grouped by.
+    """
+    if plan.name.startswith(_SORTING):
+        return True
+    return plan.name.startswith(_NARROW) and all(map(keeps_order, plan.children))
 
 
 def _node(java: Any) -> Node:

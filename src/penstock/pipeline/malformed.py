@@ -37,22 +37,23 @@ class Judge:
         self._lock = threading.Lock()  # the flows of a process would only shut each other out
         self._broker.ensure(judged_topic(pipeline), 1, _CONFIG)
 
-    def settle(self, job: Job, batch: Batch, first: Offsets, counted: Mapping[str, int | None]) -> int:
+    def settle(self, job: Job, batch: Batch, since: Offsets, counted: Mapping[str, int | None]) -> int:
         """See to the malformed records of a batch; `counted` tells how many there are, None if unknown.
 
-        What the flow has read since its `first` offsets was settled with the batches before.
+        What the flow has read `since` these offsets was settled with the batches before, by the same decoder.
         """
         suspicious = {name for name, count in counted.items() if count != 0}
         reads = {topic.name for name, topic in job.reads.items() if name in suspicious}
         tables = {table.name for name, table in job.looks_up.items() if name in suspicious}
-        return self.judge(job, reads, tables, first, batch.start, batch.end)
+        return self.judge(job, reads, tables, since, batch.start, batch.end)
 
     def judge(
-        self, job: Job, reads: Set[str], tables: Set[str], first: Offsets, start: Offsets, end: Offsets
+        self, job: Job, reads: Set[str], tables: Set[str], since: Offsets, start: Offsets, end: Offsets
     ) -> int:
         """Write what is malformed between two positions, and in whole tables, unless it was written before.
 
-        All that a flow has read since its first offsets is known to be judged then.
+        All that a flow has read by its present decoder is known to be judged then: one range for each
+        partition, not one for each malformed record.
         """
         whole = {name: self._broker.committed_ranges(name) for name in tables}
         ranges = {name: between(name, start, end) for name in reads} | whole
@@ -66,7 +67,8 @@ class Judge:
             lacking = {name: each for name, each in lacking.items() if each}
             if not lacking:
                 return 0
-            passed = {name: between(name, first, end) for name in reads} | whole
+            begun = {name: _earlier(start.get(name, {}), since.get(name, {})) for name in reads}
+            passed = {name: between(name, begun, end) for name in reads} | whole
             again = {name for name, each in lacking.items() if known[name].earlier.meets(each)}
             malformed = self._malformed(job, [topics[name] for name in lacking], lacking, again)
             kafka = self._planner.settings.client()
@@ -81,7 +83,7 @@ class Judge:
         found = self._planner.malformed(label, topics, ranges, job.options)
         if not again:
             return found
-        letters = self._planner.letters(sorted(again), label)
+        letters = self._planner.letters(self._broker.topic_ids(again), label)
         return found.join(letters, ["source", "partition", "offset"], "left_anti").select(*found.columns)
 
     def _judged(self, by: Mapping[str, Decoder]) -> Judged:
@@ -106,6 +108,11 @@ def between(topic: str, start: Offsets, end: Offsets) -> Ranges:
     """Return the offset ranges of a topic from one position to another; a new partition begins at 0."""
     first = start.get(topic, {})
     return {partition: (first.get(partition, 0), last) for partition, last in end.get(topic, {}).items()}
+
+
+def _earlier(one: Mapping[int, int], other: Mapping[int, int]) -> dict[int, int]:
+    """The lesser offset of each partition; where one of them has none, the other one's."""
+    return {each: min(at[each] for at in (one, other) if each in at) for each in {*one, *other}}
 
 
 def counts(job: Job, observed: Any) -> dict[str, int | None]:

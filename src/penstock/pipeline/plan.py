@@ -17,11 +17,18 @@ from penstock.log.ledger import Offsets
 from penstock.log.ranges import Ranges
 from penstock.log.topic import DEAD_LETTERS
 from penstock.pipeline.flow import Flow
-from penstock.pipeline.logical import is_narrow, logical_plan
+from penstock.pipeline.logical import is_narrow, keeps_order, logical_plan
 from penstock.pipeline.one_to_one import gives_one_result
 from penstock.process.lookup import current
-from penstock.process.source import KnownSchemas, kafka_rows, known_schemas, typed, undecodable
-from penstock.process.target import MADE_BY, encoded, made_by, with_messages
+from penstock.process.source import (
+    KnownSchemas,
+    kafka_rows,
+    known_schemas,
+    schema_ids,
+    typed,
+    undecodable,
+)
+from penstock.process.target import MADE_BY, encoded, made_by, with_id, with_messages, with_order
 from penstock.process.windows.watermark import as_source
 from penstock.registry import Registry
 from penstock.schemas import AvroCodec, JsonSchemaCodec
@@ -33,6 +40,8 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _AT_MOST = {"maxOffsetsPerTrigger": "1000000"}  # of a topic in a batch, however much waits
 _PLACE = ("topic", "partition", "offset")
 _NOTHING = {"maxOffsetsPerTrigger": "0"}
+_LEARNED_AT_ONCE = 2_000  # numbers of schemas, which anybody may write
+_AS_FAR_AS_THERE = {"failOnDataLoss": "false"}
 _CODECS = {"avro": AvroCodec, "json-schema": JsonSchemaCodec}
 
 
@@ -97,11 +106,15 @@ class Planner:
             shuffled=shuffled,
         )
 
-    def with_messages(self, flow: Flow, label: str, results: DataFrame) -> DataFrame:
-        """Return results for a table, with the messages of its side outputs."""
+    def rows(self, flow: Flow, label: str, results: DataFrame) -> DataFrame:
+        """Return results as rows for a table, with the messages of its side outputs if it has any."""
+        one = self.gives_one_result(flow)
+        ordered = results if keeps_order(logical_plan(results)) else with_order(results)
+        if not flow.outlets:
+            return with_id(ordered, label, one_to_one=one)
         outlets = {topic.name: topic for topic in flow.outlets}
-        ids, one = self._schema_ids(flow.outlets), self.gives_one_result(flow)
-        return with_messages(results, flow=label, outlets=outlets, schema_ids=ids, one_to_one=one)
+        ids = self._schema_ids(flow.outlets)
+        return with_messages(ordered, flow=label, outlets=outlets, schema_ids=ids, one_to_one=one)
 
     def gives_one_result(self, flow: Flow) -> bool:
         """Whether an event has at most one result; judged by one plan, so that all modes give it one id."""
@@ -117,9 +130,13 @@ class Planner:
         options: Mapping[str, str],
     ) -> DataFrame:
         """Return what can't be decoded in offset ranges of topics, as rows for their dead letters."""
-        found = [self._malformed(topic, ranges[topic.name], options) for topic in topics]
-        headers = F.concat("headers", F.array(made_by(label)))
-        return reduce(DataFrame.unionByName, found).withColumn("headers", headers)
+        named = {topic.name: topic for topic in topics}
+        ids = Broker(self.settings).topic_ids(named)
+        found = []
+        for name, topic in named.items():
+            headers = F.concat("headers", F.array(made_by(label, F.lit(ids[name]))))
+            found.append(self._malformed(topic, ranges[name], options).withColumn("headers", headers))
+        return reduce(DataFrame.unionByName, found)
 
     def _malformed(self, topic: Topic[Any], ranges: Ranges, options: Mapping[str, str]) -> DataFrame:
         first = {part: (low, low) for part, (low, _) in Broker(self.settings).offsets(topic.name).items()}
@@ -130,12 +147,13 @@ class Planner:
         )
         return undecodable(rows, topic, self.known(topic))
 
-    def letters(self, topics: Iterable[str], label: str) -> DataFrame:
-        """Return the places of the records of topics that are in their dead letters, made by a label."""
-        names = [name + DEAD_LETTERS for name in topics]
+    def letters(self, topics: Mapping[str, str], label: str) -> DataFrame:
+        """Return the places of records that are in the dead letters of topics, given with their ids."""
+        names = [name + DEAD_LETTERS for name in sorted(topics)]
         rows = kafka_rows(self.spark, self.settings, names, streaming=False)
         part = {name: _header(f"penstock.dead.{name}") for name in _PLACE}
-        return rows.where(_header(MADE_BY) == label).select(
+        made = [label, *(f"{label} {id}" for id in topics.values())]  # earlier releases told no id
+        return rows.where(_header(MADE_BY).isin(made)).select(
             part["topic"].alias("source"),
             part["partition"].cast("int").alias("partition"),
             part["offset"].cast("long").alias("offset"),
@@ -154,14 +172,38 @@ class Planner:
             self._known[topic.name] = known_schemas(topic, self.registry)
         return self._known[topic.name]
 
-    def learn(self, topic: Topic[Any], id: int) -> None:
-        """Fetch a schema that turned up in a message; what the registry lacks makes dead letters."""
+    def learn(self, topic: Topic[Any], id: int, ranges: Ranges | None = None) -> None:
+        """Fetch a schema that turned up in a message; what the registry lacks makes dead letters.
+
+        All that are in the batch, known by its offset ranges, are learned at once: each would cost a try.
+        """
         if self.registry is None:
             raise FlowError(f"schema {id} of {topic.name!r} is not known, and there is no registry to ask")
-        known = replace(known_schemas(topic, self.registry), unknown=self.known(topic).unknown)
-        if id not in known.schemas:
-            known = self._asked(known, topic, id, self.registry)
+        before = self.known(topic)
+        schemas = {**before.schemas, **known_schemas(topic, self.registry).schemas}
+        known = replace(before, schemas=schemas)
+        looked_through = ranges or Broker(self.settings).committed_ranges(topic.name)
+        ids = {id, *self._schema_ids_in(topic, looked_through, known)} - {*schemas}
+        self.registry.await_ids(ids)
+        for each in sorted(ids):
+            known = self._asked(known, topic, each, self.registry)
         self._known[topic.name] = known
+
+    def _schema_ids_in(self, topic: Topic[Any], ranges: Ranges, known: KnownSchemas) -> list[int]:
+        """The numbers of schemas in messages that are not known; if there are too many, some of them."""
+        start, end = ({topic.name: {p: each[i] for p, each in ranges.items()}} for i in (0, 1))
+        rows = kafka_rows(
+            self.spark,
+            self.settings,
+            [topic.name],
+            streaming=False,
+            start=self._everywhere(topic, start),
+            end=self._everywhere(topic, end),
+            options=_AS_FAR_AS_THERE,
+        )
+        found = schema_ids(rows)
+        fresh = found.where(~F.col("id").isin([*known.schemas, *known.unknown])).limit(_LEARNED_AT_ONCE)
+        return [row.id for row in fresh.collect()]
 
     @staticmethod
     def _asked(known: KnownSchemas, topic: Topic[Any], id: int, registry: Registry) -> KnownSchemas:

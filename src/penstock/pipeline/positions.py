@@ -2,12 +2,16 @@
 
 import logging
 import threading
+import time
+
+from confluent_kafka import KafkaException
 
 from penstock.errors import ConfigurationError, PenstockError
 from penstock.log import Groups
 from penstock.log.ledger import Offsets
 
 _EVERY = 0.5
+_REFRESHED_EVERY = 3600.0  # Kafka forgets the positions of a group that has not moved for a week
 _log = logging.getLogger("penstock")
 
 
@@ -17,6 +21,7 @@ class Positions:
     def __init__(self, groups: Groups) -> None:
         self._groups = groups
         self._due: dict[str, Offsets] = {}
+        self._last: dict[str, Offsets] = {}
         self._warned: set[str] = set()
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -26,7 +31,7 @@ class Positions:
     def reached(self, group: str, offsets: Offsets) -> None:
         """Remember where a flow stands, to be published soon."""
         with self._lock:
-            self._due[group] = offsets
+            self._due[group] = self._last[group] = offsets
 
     def close(self) -> None:
         """Publish what is left, if the broker answers."""
@@ -34,7 +39,12 @@ class Positions:
         self._thread.join(30)
 
     def _publish_all(self) -> None:
+        refreshed = time.monotonic()
         while not self._closing.wait(_EVERY):
+            if time.monotonic() - refreshed > _REFRESHED_EVERY:
+                refreshed = time.monotonic()
+                with self._lock:
+                    self._due = {**self._last, **self._due}
             self._publish()
         self._publish()
 
@@ -46,7 +56,7 @@ class Positions:
                 self._groups.place(group, offsets)
             except ConfigurationError as error:
                 self._warn(group, error)
-            except PenstockError:
+            except (PenstockError, KafkaException):  # a client may not even be made
                 with self._lock:  # it is tried again, unless the flow has gone on meanwhile
                     self._due.setdefault(group, offsets)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.log.ledger import Offsets
+from penstock.pipeline.bottleneck import Bottleneck, bottleneck
 
 _TABLE = """
 create table if not exists progress (
@@ -20,7 +21,7 @@ _KEPT = 10_000  # batches of a flow
 
 @dataclass(frozen=True)
 class Progress:
-    """One batch of a flow; `details` is Spark's own report of it."""
+    """One batch of a flow; `details` is Spark's own report of it, and how long the sink took."""
 
     pipeline: str
     flow: str
@@ -46,6 +47,15 @@ class Progress:
             report.get("eventTime", {}).get("watermark"),
             report,
         )
+
+    @property
+    def bottleneck(self) -> Bottleneck | None:
+        """What limits the flow; None if nothing waits, or if Spark writes its results by itself."""
+        return bottleneck(self.details)
+
+    def __str__(self) -> str:
+        said = f"batch {self.batch}: {self.rows:,} rows in {self.seconds:.2f} s"
+        return said if self.bottleneck is None else f"{said}, {self.bottleneck}"
 
     @property
     def end(self) -> Offsets:

@@ -1,7 +1,9 @@
 """The runner: the one place where queries are started, watched and stopped."""
 
 import json
+import logging
 import os
+import sqlite3
 import threading
 import time
 from collections.abc import Iterable
@@ -32,6 +34,7 @@ from penstock.settings import Settings
 
 _SPARE = 32  # task slots of a real-time flow
 _STARTING = 2  # flows at a time: all together, their Python processes would not come up in time
+_log = logging.getLogger("penstock")
 _ENDED = ("stopped", "done", "failed")
 
 
@@ -90,6 +93,7 @@ class Runner:
             )
             for job in jobs
         }
+        self._warned = False
         self._listener = _Listener(self)
         self.spark.streams.addListener(self._listener)
 
@@ -139,12 +143,21 @@ class Runner:
         run = self.runs.get(name)
         if run is None:
             return
-        progress = Progress.of(self.pipeline.name, name, report)
         run.progressed(report)
-        self.progress.add(progress)
+        progress = Progress.of(self.pipeline.name, name, report)
         self._positions.reached(run.job.group, progress.end)
+        self._keep(progress)
         if progress.rows and self._say is not None:
-            self._say(name, f"batch {progress.batch}: {progress.rows:,} rows in {progress.seconds:.2f} s")
+            self._say(name, str(progress))
+
+    def _keep(self, progress: Progress) -> None:
+        """A flow works without its progress being seen, so that it can't be kept is said once."""
+        try:
+            self.progress.add(progress)
+        except sqlite3.Error as error:
+            if not self._warned:
+                self._warned = True
+                _log.warning("the progress of %s can't be kept: %s", self.pipeline.name, error)
 
     @property
     def _engine_is_gone(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.errors import FlowError, LogError
 from penstock.pipeline.checkpoint import Checkpoint
+from penstock.pipeline.decoders import DecoderStarts
 from penstock.pipeline.job import Job
 from penstock.pipeline.malformed import Judge
 from penstock.pipeline.plan import Planner
@@ -21,8 +22,11 @@ _SINK = "sink"  # who settles, where a sink of ours writes
 class SettledBatches:
     """Settles what a flow has committed and not settled yet."""
 
-    def __init__(self, job: Job, planner: Planner, judge: Judge, checkpoint: Checkpoint) -> None:
+    def __init__(
+        self, job: Job, planner: Planner, judge: Judge, checkpoint: Checkpoint, starts: DecoderStarts
+    ) -> None:
         self._job, self._planner, self._judge, self._checkpoint = job, planner, judge, checkpoint
+        self._starts = starts
         self._running: dict[str, str] | None = None  # the decoder of the query that runs
 
     def settle_past(self) -> None:
@@ -62,8 +66,7 @@ class SettledBatches:
             raise FlowError(f"the checkpoint {self._checkpoint.path} does not have its batch {committed}")
         reads = {topic.name for topic in self._job.topics}
         tables = {table.name for table in self._job.looks_up.values()}
-        first = self._checkpoint.first_offsets()
-        self._judge.judge(self._job, reads, tables, first or start, start, end)
+        self._judge.judge(self._job, reads, tables, self._starts.since(), start, end)
         reach("flow.settled", self._job.label)
         self._write(committed)
 

@@ -12,6 +12,8 @@ from typing import Any
 from penstock.process.windows.watermark import TimeLine
 
 Maxima = Mapping[TimeLine, Mapping[str, int]]  # the highest time of each writer, in microseconds
+Named = tuple[str, str]  # a source, and a writer's name there
+MOST = 8_000  # writers in all; those that come later count as their partition alone
 QUIET = 60.0  # seconds after which a writer is not waited for, if nothing else is said
 _LANE = "lane"
 _MADE = re.compile(r"([\w.-]{1,200})(?: ([\w.-]{1,249})/(\d{1,9}))?", re.ASCII)
@@ -69,6 +71,8 @@ class WatermarkTracker:
     first: float | None = None  # when an event came
     last: float | None = None
     _heard: dict[tuple[str, str], float] = field(default_factory=dict)
+    folded: bool = False  # whether there were more writers than can be kept
+    _allowed: Mapping[Named, int] = field(default_factory=dict)
     _unread: dict[str, set[int]] = field(default_factory=dict)  # partitions of sources
     _at_end: dict[tuple[str, int], dict[TimeLine, dict[str, int]]] = field(default_factory=dict)
 
@@ -76,7 +80,9 @@ class WatermarkTracker:
         """Take in the highest times of a batch."""
         for line, writers in maxima.items():
             known = self.maxima.setdefault(line, {})
-            for writer, time in writers.items():
+            for name, time in writers.items():
+                writer = name if name in known or self._has_room() else name.partition(" ")[0]
+                self.folded |= writer != name
                 known[writer] = max(time, known.get(writer, time))
                 self._heard[line.source, writer] = self.last = now
                 self.first = now if self.first is None else self.first
@@ -105,8 +111,8 @@ class WatermarkTracker:
             for writer in writers
         }
 
-    def quiet(self) -> set[tuple[str, str]]:
-        """Return the writers that are not waited for, unless there is something unread of theirs."""
+    def quiet(self) -> set[Named]:
+        """Return the writers of which nothing was heard for long, while others went on."""
         return {
             (demand.line.source, writer)
             for demand in self.demands
@@ -114,16 +120,24 @@ class WatermarkTracker:
             if self._is_quiet(demand, writer)
         }
 
-    def wait_for(self, writers: Iterable[tuple[str, str]], now: float) -> None:
-        """Take writers for awake, although nothing has come of them."""
-        self._heard |= dict.fromkeys(writers, now)
+    def allow(self, allowed: Mapping[Named, int]) -> None:
+        """Let the watermark go so far without quiet writers; those that are not named are waited for."""
+        self._allowed = allowed
+
+    def without_quiet(self, now: float) -> int | None:
+        """Return how far the watermark could go without quiet writers; None if that is not known."""
+        bounds = [time for demand in self.demands for time in self._bounds(demand, now, waits=False)]
+        return None if not bounds or _ANY in bounds else min(bounds)
+
+    def _has_room(self) -> bool:
+        return sum(map(len, self.maxima.values())) < MOST
 
     def advance(self, now: float) -> int | None:
         """Return the watermark: behind each time line's writer that is furthest back, the least of all.
 
         A source of which nothing was heard, such as one side of a join, is waited for until it is quiet.
         """
-        candidates = [time for demand in self.demands for time in self._bounds(demand, now)]
+        candidates = [time for demand in self.demands for time in self._bounds(demand, now, waits=True)]
         if candidates and _ANY not in candidates:
             self.reached = max(min(candidates), self.reached if self.reached is not None else min(candidates))
         return self.reached
@@ -133,13 +147,15 @@ class WatermarkTracker:
         self.reached = time if self.reached is None else max(time, self.reached)
         return self.reached
 
-    def _bounds(self, demand: Demand, now: float) -> Iterator[int]:
+    def _bounds(self, demand: Demand, now: float, *, waits: bool) -> Iterator[int]:
         """Yield what each writer allows: no event of it to come is older, unless it is late."""
         if not self.maxima.get(demand.line) and self.first is not None and now - self.first < demand.idle:
             yield _ANY
         for writer, time in self.maxima.get(demand.line, {}).items():
             if not self._is_quiet(demand, writer):
                 yield time - demand.delay
+            elif waits:
+                yield max(time - demand.delay, self._allowed.get((demand.line.source, writer), _ANY))
         for time in self._hidden(demand.line):
             yield time if time == _ANY else time - demand.delay
 
@@ -151,9 +167,8 @@ class WatermarkTracker:
             before = self._at_end.get((line.source, partition), {}).get(line, {})
             if partition not in heard:
                 yield _ANY
-            yield from (
-                before.get(origin, _ANY) for origin in origins if f"{partition} {origin}" not in known
-            )
+            unheard = [] if self.folded else [each for each in origins if f"{partition} {each}" not in known]
+            yield from (before.get(origin, _ANY) for origin in unheard)
 
     def _origins(self, line: TimeLine) -> dict[str, int]:
         """The highest time of each origin, whichever partition it was written to."""

@@ -16,6 +16,7 @@ from penstock.log.topic import DEAD_LETTERS
 from penstock.process.decoding import ERROR, EVENT, UNKNOWN_SCHEMA, decoded
 from penstock.process.java_client import java_settings
 from penstock.process.lineage import lineages
+from penstock.process.reading import schema_id
 from penstock.registry import Registry
 from penstock.schemas import WrittenSchema
 from penstock.settings import Settings
@@ -111,6 +112,11 @@ def undecodable(rows: DataFrame, topic: Topic[Any], known: KnownSchemas) -> Data
     return _only(read, F.col(ERROR).isNotNull(), [*letter, _dead_headers().alias("headers"), *place])
 
 
+def schema_ids(rows: DataFrame) -> DataFrame:
+    """Return the numbers of schemas, as `id`, that rows of Kafka's name."""
+    return rows.select(schema_id().alias("id")).where("id is not null").distinct()
+
+
 def unknown_schema(error_text: str) -> tuple[str, int] | None:
     """Find in a failed query's error the topic and the number of the schema that was not known."""
     found = _UNKNOWN.search(error_text)
@@ -145,4 +151,5 @@ def _dead_headers() -> Column:
             for name, text in own.items()
         )
     )
-    return F.concat(F.coalesce("headers", F.array().cast(HEADERS)), made)
+    theirs = F.filter("headers", lambda each: ~each["key"].startswith("penstock.dead."))
+    return F.concat(F.coalesce(theirs, F.array().cast(HEADERS)), made)

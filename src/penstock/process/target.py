@@ -12,6 +12,8 @@ from penstock.events.event import time_field
 from penstock.log import Table, Topic
 from penstock.process.route import OUTLET, Route, check_columns
 from penstock.process.source import HEADERS, PLACE
+from penstock.process.windows.kept import END
+from penstock.process.windows.native import FINAL
 
 MADE_BY = "penstock.made-by"
 SPREAD, ORDER = "_spread", "_order"
@@ -39,7 +41,8 @@ def encoded(
     """Return a flow's results as Kafka's rows: topic, key, value and headers, and where its sink puts them.
 
     Results of one partition of a source have one `_spread`, so that they stay together whatever they hold.
-    Where they may have been `shuffled`, `_order` is their order: that of the log, or else of their times.
+    Where they may have been `shuffled`, `_order` is their order: that of the log, or else of their times;
+    changes of a table keep the order in which they were made, unless they are windows.
 
     What can't be as described raises a FlowError now; a row that has no place in its topic, such as one with
     a null in a required field, fails the query when it comes. Rows whose `outlet` is set go to the topic of
@@ -52,7 +55,7 @@ def encoded(
     check_columns(results.schema, [route.topic for route in routes], flow)
     schema = results.schema
     own = [_headers(schema, flow).alias("headers"), _spread(schema).alias(SPREAD)]
-    if shuffled and (PLACE in schema.names or not isinstance(topic, Table)):
+    if shuffled and (PLACE in schema.names or _are_windows(schema) or not isinstance(topic, Table)):
         own.append(_order(schema, routes).alias(ORDER))
     made = _with_events(results, routes).select(_routed(schema, routes, flow).alias(MESSAGE), *own)
     return made.select(f"{MESSAGE}.*", *made.columns[1:])
@@ -93,6 +96,18 @@ def with_id(results: DataFrame, flow: str, *, one_to_one: bool = False) -> DataF
     if not (one_to_one and PLACE in results.columns):
         parts.append(_held(results).alias("row"))
     return results.select(F.md5(F.to_json(F.struct(*parts), _ID_OPTIONS)).alias("id"), "*")
+
+
+def with_order(results: DataFrame) -> DataFrame:
+    """Return results with their `_order`: that of the log, or of windows that end one after the other."""
+    kind = results.schema[PLACE].dataType if PLACE in results.columns else None
+    if isinstance(kind, StructType) and {*_PARTS} <= {*kind.names}:
+        return results.withColumn(ORDER, F.struct(*(F.col(PLACE)[part] for part in _PARTS)))
+    return results.withColumn(ORDER, F.struct(END)) if _are_windows(results.schema) else results
+
+
+def _are_windows(schema: StructType) -> bool:
+    return END in schema.names and FINAL in schema[END].metadata
 
 
 def _held(results: DataFrame) -> Column:

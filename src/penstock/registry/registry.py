@@ -2,7 +2,8 @@
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from types import TracebackType
@@ -30,6 +31,8 @@ from penstock.settings import Settings
 
 T = TypeVar("T")
 _TRIES = 50
+_IN_VAIN, _REST = 3, 10.0  # so many waits in vain are allowed in so many times the patience
+_MOST_MISSING = 100_000
 SUBJECT_NOT_FOUND, VERSION_NOT_FOUND, SCHEMA_NOT_FOUND = 40401, 40402, 40403
 NOT_DELETED_YET, NO_OWN_MODE, STILL_REFERRED_TO = 40405, 40408, 42206
 
@@ -51,6 +54,7 @@ class Registry:
         self._lock = threading.Lock()  # held for a question or a record, never while the topic is waited for
         self._registering = threading.Lock()
         self._missing: set[int] = set()
+        self._in_vain: deque[float] = deque(maxlen=_IN_VAIN)  # when waits ended so
         self._judge: Judge = LocalJudge()
         self._topic = SchemaTopic(settings, self._apply)
 
@@ -261,15 +265,37 @@ class Registry:
         version = next((each.version for each in versions if each.id == id), None)
         return WrittenSchema(record.kind, record.text, version)
 
+    def await_ids(self, ids: Collection[int]) -> None:
+        """Wait until schemas are there, for all together no longer than for one; the others are missing."""
+        deadline = time.monotonic() + self._patience
+        missing = self._unknown(set(ids) - self._missing)
+        while missing and time.monotonic() < deadline:
+            time.sleep(0.2)
+            missing = self._unknown(missing)
+        self._note_missing(missing)
+
+    def _unknown(self, ids: Collection[int]) -> set[int]:
+        self._topic.catch_up()
+        return self._ask(lambda state: {each for each in ids if state.by_id(each) is None})
+
+    def _note_missing(self, ids: Collection[int]) -> None:
+        kept = self._missing if len(self._missing) < _MOST_MISSING else set()
+        self._missing = kept | set(ids)
+
     def _wait_for(self, id: int) -> SchemaRecord:
-        """Wait for an id, but once: not again for each of many messages that have it."""
-        deadline = time.monotonic() + (0.0 if id in self._missing else self._patience)
+        """Wait for an id, once, and in vain for a few only in a while: anybody may make up ids."""
+        began = time.monotonic()
+        rested = len(self._in_vain) < _IN_VAIN or began - self._in_vain[0] > _REST * self._patience
+        waits = id not in self._missing and rested
         while True:
             try:
                 return self.schema(id)
             except UnknownSchemaError:
-                if time.monotonic() >= deadline:
-                    self._missing.add(id)
+                now = time.monotonic()
+                if not waits or now - began >= self._patience:
+                    self._note_missing({id})
+                    if waits:
+                        self._in_vain.append(now)
                     raise
                 time.sleep(0.2)
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.errors import FlowError
-from penstock.process.joins.remote import Lookup
+from penstock.process.joins.remote import _JOINS, Lookup, _asked, _known
 
 LIKE = pl.DataFrame(schema={"card": pl.String, "home": pl.String})
 RESULT = pa.schema(
@@ -74,3 +74,12 @@ def test_an_answer_that_does_not_fit_is_refused():
         found(lookup(Asked(rows=("a", "a"))), "a")
     with pytest.raises(FlowError, match="no column 'card', but house"):
         found(lookup(lambda keys: pl.DataFrame({"house": keys})), "a")
+
+
+def test_a_worker_that_outlives_many_plans_forgets_the_old_ones():
+    first = lookup(Asked())
+    for work in (first, *(lookup(Asked()) for _ in range(40))):
+        found(work, "a")
+        found(first, "a")
+    assert len(_known) == len(_asked) == _JOINS
+    assert [len(first.ask.questions), first.id in _known] == [1, True]

@@ -8,6 +8,7 @@ import pytest
 from tests.reference import joins as reference
 
 from penstock.process.joins.versions import (
+    CLOCK,
     CORRECTED,
     CUT,
     EVENT,
@@ -44,8 +45,9 @@ class State:
         self.step = VersionsStep(pl.DataFrame(schema=RUN), ttl, corrects)
         self.runs, self.last, self.told = [], BEFORE, {}
 
-    def batch(self, rows):
-        frame = pl.DataFrame(rows, RUN, orient="row")
+    def batch(self, rows, arrived=None):
+        time = pl.when(pl.col(KIND) == EVENT_KIND).then(pl.min_horizontal(US, pl.lit(arrived)))
+        frame = pl.DataFrame(rows, RUN, orient="row").with_columns(time.alias(CLOCK))
         now = self.step.clock(self.last, frame, BEFORE)
         done = self.step(self.runs, frame, self.last, now)
         self.runs, before, self.last = [*self.runs, done.changed], self.last, now
@@ -146,3 +148,15 @@ def test_both_of_two_events_of_one_place_are_corrected_and_go():
         state.batch([event("a", 100, 9)])
         state.batch([event("a", 101, 10), version("a", 4, "Linz")])
         assert [len(state.told[number]) for number in (0, 1)] == [2, 2]
+
+
+def test_an_event_that_is_dated_far_ahead_ends_no_corrections():
+    """All keys of a bucket have one clock: one that lies would make them forget."""
+    state = State(ttl=100, corrects=True)
+    state.batch([event("a", 10, 1)], arrived=10)
+    state.batch([event("b", 10**15, 2)], arrived=11)
+    state.batch([version("a", 5, "here")], arrived=12)
+    assert [(home, truncated, corrected) for home, truncated, corrected, _ in state.told[1]] == [
+        (None, False, False),
+        ("here", False, True),
+    ]

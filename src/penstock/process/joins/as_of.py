@@ -14,6 +14,7 @@ from penstock.process.changes import whole_row
 from penstock.process.held import held
 from penstock.process.horizon import passed
 from penstock.process.joins.versions import (
+    CLOCK,
     CORRECTED,
     CUT,
     EVENT,
@@ -122,22 +123,27 @@ class AsOf:
         united = self._events(events).unionByName(self._versions(), allowMissingColumns=True)
         own = united.withColumn(CUT, F.lit(False)).withColumn(GONE, F.lit(False))
         placed = own.withColumn(HASH, row_hash(KEY, (KIND, *ORDER)))
-        empty = empty_frame(placed, placed.schema)
+        kept = placed.drop(CLOCK)
+        empty = empty_frame(kept, kept.schema)
         step = VersionsStep(empty, self.keeps // MICROSECOND, corrects=self.watermark is None)
         schema = StructType([placed.schema[EVENT], placed.schema[ROW]])
         schema = schema.add(TRUNCATED, BooleanType()).add(CORRECTED, BooleanType())
         kind, key = placed.schema[ROW].dataType.simpleString(), self.table.schema[self.on].dataType
         encoded = "" if is_plain(key) else f" by {key.simpleString()}"
         name = f"versions of {kind}{encoded}, in {self.buckets} buckets by {self.on}"
-        state = StateDescription(f"versions{encoded}", placed.schema, (KEY,), self.buckets)
+        state = StateDescription(f"versions{encoded}", kept.schema, (KEY,), self.buckets)
         processor = Buckets(step, empty, name, state.lineage, streaming=True)
         bucket = key_bucket(KEY, self.buckets)
         return through_buckets(placed, bucket, processor, name, schema, state, times="None")
 
     def _events(self, rows: DataFrame) -> DataFrame:
         event = F.struct(*(f"`{name}`" for name in rows.columns)).alias(EVENT)
-        order = order_of(rows, required_time(rows, self.time))
-        return rows.select(self._key(rows), *order, F.lit(EVENT_KIND).alias(KIND), event)
+        time = required_time(rows, self.time)
+        arrived = F.least(time, F.col(PLACE)["written"]) if "written" in place_parts(rows) else time
+        clock = F.unix_micros(arrived).alias(CLOCK)
+        return rows.select(
+            self._key(rows), *order_of(rows, time), F.lit(EVENT_KIND).alias(KIND), event, clock
+        )
 
     def _versions(self) -> DataFrame:
         row, kind = whole_row(self.table).alias(ROW), F.lit(VERSION_KIND).alias(KIND)

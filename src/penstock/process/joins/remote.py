@@ -21,6 +21,7 @@ from penstock.settings import Secret, reveal
 Ask = Callable[[list[Any]], pl.DataFrame]
 _KEY, _EXPIRES = "_key", "_expires"
 _AT_ONCE = 1_000  # keys in a question
+_JOINS = 16  # of which a worker remembers something; each plan has new ones
 _known: dict[str, pl.DataFrame] = {}  # what a worker has been told, by join
 _asked: dict[str, float] = {}  # when it has asked for the last time
 
@@ -105,8 +106,17 @@ class Lookup:
         missing = keys.filter(~keys.is_in(known[_KEY].implode())).to_list()
         for first in range(0, len(missing), _AT_ONCE):
             known = pl.concat([known, self._asked_for(missing[first : first + _AT_ONCE])])
-        _known[self.id] = known.tail(self.at_most)
+        self._remember(known.tail(self.at_most))
         return known.select(_KEY, self.name)
+
+    def _remember(self, known: pl.DataFrame) -> None:
+        """Keep what is known, the last used behind: a worker outlives the plans that it worked for."""
+        _known.pop(self.id, None)
+        _known[self.id] = known
+        for id in list(_known)[:-_JOINS]:
+            _known.pop(id)
+        for id in {*_asked} - {*_known}:
+            _asked.pop(id)
 
     def _asked_for(self, keys: list[Any]) -> pl.DataFrame:
         time.sleep(max(0.0, _asked.get(self.id, 0.0) + self.pause - time.monotonic()))

@@ -10,6 +10,7 @@ from penstock.process.keyed.step import Done
 from penstock.process.windows.order import OFFSET, ORDER, PARTITION, US
 
 KEY, KIND, ROW, EVENT, CUT = "_key", "_kind", "_row", "_event", "_cut"
+CLOCK = "_clock"  # up to when it is sure to be: the time of an event, or of its arrival if it is dated ahead
 VERSION_KIND, EVENT_KIND = 0, 1
 CORRECTED, TRUNCATED = "corrected", "truncated"
 _EACH = (KIND, *ORDER)
@@ -36,9 +37,9 @@ class VersionsStep:
         return (KEY, *_EACH)
 
     def clock(self, last: int, rows: pl.DataFrame, watermark: int) -> int:  # noqa: ARG002
-        """The time of the latest event."""
-        newest = rows.filter(pl.col(KIND) == EVENT_KIND).select(pl.col(US).max()).item()
-        return last if newest is None else max(last, newest)
+        """The time of the latest event; one that is dated ahead must not move it: all keys share it."""
+        newest = rows[CLOCK].max() if rows.height else None
+        return last if newest is None else max(last, int(newest))  # type: ignore[arg-type]
 
     def __call__(self, runs: Sequence[pl.DataFrame], rows: pl.DataFrame, last: int, now: int) -> Done:
         rows = rows.select(self.empty.columns)

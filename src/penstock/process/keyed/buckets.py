@@ -83,6 +83,7 @@ class Buckets(StatefulProcessor):
         number = 1 + max((run.number for run in runs), default=0)
         for run in runs[first:]:
             shelf.drop(run)
+        shelf.sweep(runs[:first])
         if not rows.height:
             return runs[:first], frames[:first]
         return [*runs[:first], shelf.add(number, rows)], [*frames[:first], rows]

@@ -7,6 +7,9 @@ has it.
 
 import io
 import os
+import time
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,8 @@ import pyarrow as pa
 from penstock.process.lineage import Lineage
 from penstock.process.migration import migrated
 from penstock.process.vectorised import pack
+
+_LONG = 600.0  # seconds after which no task can be about to use a file
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,14 @@ class Shelf:
         """Forget a run; if the batch fails and is tried again, the store still has it."""
         self._store.removeKey((run.number,))
         (self._folder / run.name).unlink(missing_ok=True)
+
+    def sweep(self, runs: Iterable[Run]) -> None:
+        """Remove files of runs that are not there any more: of tries that failed, or dropped elsewhere."""
+        names, long_ago = {run.name for run in runs}, time.time() - _LONG
+        for path in self._folder.iterdir() if self._folder.exists() else ():
+            with suppress(FileNotFoundError):  # another task may do the same
+                if path.name not in names and path.stat().st_mtime < long_ago:
+                    path.unlink()
 
     def _write(self, path: Path, packed: bytes) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)

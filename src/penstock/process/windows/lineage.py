@@ -32,11 +32,21 @@ def traced(rows: DataFrame, column: Column, known: Columns) -> frozenset[SourceC
     if not known:
         return None
     plan = rows.select(column.alias("_traced"))._jdf.queryExecution().analyzed()
-    expression = plan.projectList().apply(0).child()
-    if expression.nodeName() == "Coalesce":  # a time that must not be null
-        expression = expression.children().apply(0)
+    expression = _unguarded(plan.projectList().apply(0).child())
     found = list(_sources(plan.child(), _attribute(expression), known))
     return None if not found or None in found else frozenset(each for each in found if each)
+
+
+def _unguarded(expression: Any) -> Any:
+    """The time itself, of one that must not be null (`required_time`) or before 1970 (`since_epoch`)."""
+    while True:
+        kind = expression.nodeName()
+        if kind == "Coalesce":
+            expression = expression.children().apply(0)
+        elif kind == "CaseWhen":
+            expression = expression.elseValue().get()
+        else:
+            return expression
 
 
 def _sources(plan: Any, number: int | None, known: Columns) -> Iterator[SourceColumn | None]:

@@ -29,7 +29,7 @@ from pyspark.sql.types import (
 from penstock.errors import TargetError
 from penstock.sinks.postgres.table import PostgresTable, check_column
 
-SOURCE, DELETED = "_source", "_deleted"
+SOURCE, DELETED, ORDER = "_source", "_deleted", "_order"
 _KINDS: dict[type[DataType], str] = {
     StringType: "text",
     BooleanType: "boolean",
@@ -77,7 +77,7 @@ def columns_of(table: PostgresTable, schema: StructType) -> tuple[TableColumn, .
     if missing:
         raise TargetError(f"{table.name}: the results have no column {min(missing)!r}", hint="mend columns=")
     wanted = [field for field in schema if table.columns is None or field.name in table.columns]
-    found = tuple(_column(table, field) for field in wanted if field.name not in (SOURCE, DELETED))
+    found = tuple(_column(table, field) for field in wanted if field.name not in (SOURCE, DELETED, ORDER))
     kinds = {column.name: column.kind for column in found}
     for key in table.keys:
         if kinds.get(key, "jsonb") == "jsonb":

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from penstock import points
 from penstock.errors import DataError
 from penstock.settings import Secret
-from penstock.sinks.postgres.columns import DELETED, TableColumn
+from penstock.sinks.postgres.columns import DELETED, ORDER, TableColumn
 from penstock.sinks.postgres.connection import asking, connect
 from penstock.sinks.postgres.staging import Staging
 
@@ -63,21 +63,34 @@ class Lane:
 
 
 def stage(
-    rows: DataFrame, lane: Lane, columns: Sequence[TableColumn], keys: Sequence[str], lanes: int
+    rows: DataFrame,
+    lane: Lane,
+    columns: Sequence[TableColumn],
+    keys: Sequence[str],
+    lanes: int,
+    *,
+    ordered: bool,
 ) -> DataFrame:
     """Return what stages rows when it is run, those of one key by one task, with what each has `Staged`.
 
-    Rows are numbered before they are shuffled: what arrives first afterwards is a matter of chance.
+    Where they are to be `ordered`, rows of a key are numbered by their `_order`, if they have one, and as
+    they came before they were shuffled: what arrives first afterwards is a matter of chance.
     """
     staged = {column.name: column.staged() for column in columns}
     if DELETED in lane.staging.names:
         staged[DELETED] = F.col(DELETED)
-    numbered = rows.select(
-        F.monotonically_increasing_id().alias("ordinal"),
-        *(staged[name].alias(place) for name, place in _places(staged).items()),
+    places = _places(staged)
+    by = [F.col(ORDER)] if ORDER in rows.columns else []
+    order = [*by, F.monotonically_increasing_id()] if ordered else []
+    placed = rows.select(
+        *(each.alias(f"order{number}") for number, each in enumerate(order)),
+        *(staged[name].alias(place) for name, place in places.items()),
     )
-    spread = numbered.repartition(lanes, *(_places(staged)[key] for key in keys))
-    return spread.mapInArrow(lane, _SUMMARY)
+    spread = placed.repartition(lanes, *(places[key] for key in keys))
+    if ordered:
+        spread = spread.sortWithinPartitions(*placed.columns[: len(order)])
+    ordinal = F.monotonically_increasing_id().alias("ordinal")
+    return spread.select(ordinal, *places.values()).mapInArrow(lane, _SUMMARY)
 
 
 def _places(names: Iterable[str]) -> dict[str, str]:

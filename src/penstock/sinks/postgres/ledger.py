@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from penstock.errors import LedgerError
 from penstock.log.ledger import Entry
-from penstock.settings import Settings
+from penstock.settings import Secret, Settings, reveal
 from penstock.sinks.postgres.connection import Connection, asking, connect
 from penstock.sinks.postgres.table import PostgresTable
 
@@ -71,6 +71,14 @@ def last_entry(settings: Settings, table: PostgresTable, id: str) -> Entry | Non
             return None
         found = connection.execute(_READ, [id]).fetchone()
         return _entry(id, found) if found else None
+
+
+def forget_sink(settings: Settings, id: str) -> bool:
+    """Remove the row of a sink in the database of the settings; False if there was none."""
+    with asking("read the ledger"), connect(Secret(reveal(settings.postgres or "")), id) as connection:
+        if _missing(connection, "to_regclass('penstock.ledger')"):
+            return False
+        return bool(connection.execute("DELETE FROM penstock.ledger WHERE sink = %s", [id]).rowcount)
 
 
 def _missing(connection: Connection, lookup: str) -> bool:

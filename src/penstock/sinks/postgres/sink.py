@@ -14,6 +14,7 @@ from penstock import points
 from penstock.errors import PenstockError, SinkError, TargetError
 from penstock.log.ledger import Batch, Entry
 from penstock.settings import Settings
+from penstock.sinks.computed import compute_up_to_last_shuffle
 from penstock.sinks.postgres import ledger, staging, target
 from penstock.sinks.postgres.columns import DELETED, columns_of
 from penstock.sinks.postgres.connection import Connection, connect, explain
@@ -130,10 +131,11 @@ class PostgresSink:
         lane = Lane(self.id, self._address, table)
         try:
             with task_errors():
-                staging = stage(rows, lane, self._columns, self._spread, self._lanes)
-                staged = [Staged(*row) for row in staging.collect()]
+                ordered = self.table.write == "upsert"
+                staging = stage(rows, lane, self._columns, self._spread, self._lanes, ordered=ordered)
+                compute_up_to_last_shuffle(staging)
                 before_commit(staging)
-                return staged
+                return [Staged(*row) for row in staging.collect()]
         except PenstockError:
             # A successor drops our staging table: then its taking over is the cause to tell.
             with self._connected("read the ledger") as connection:
