@@ -66,7 +66,7 @@ class NoTransaction(_Work):
 
     def write(self, number, rows):
         lane = self.lane(number)
-        if not lane.entry.owes(self.batch):
+        if not lane.entry.is_due(self.batch):
             return 0
         producer = confluent_kafka.Producer(self.kafka)
         for topic, key, value, headers in rows:

@@ -115,7 +115,7 @@ def test_tail_decodes_groups_report_and_dead_letters_come_back(penstock, shop, s
     penstock("groups", "reset", unique, orders.name, "--to", "beginning", "--yes")
     assert sum(row["events"] for row in json.loads(penstock("groups", "lag", unique, "--json"))) == 6
     penstock("groups", "reset", unique, orders.name, "--to", "sometime", code=78)
-    assert json.loads(penstock("topics", "replay-dead", orders.name, "--json")) == {
+    assert json.loads(penstock("topics", "redrive", orders.name, "--json")) == {
         "sent": 0,
         "still_dead": 1,
         "repeated": 0,

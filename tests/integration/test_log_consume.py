@@ -26,7 +26,7 @@ from penstock.log import (
     from_end,
     from_offsets,
     from_time,
-    replay_dead,
+    redrive,
 )
 from penstock.log.topic import DEAD_LETTERS
 
@@ -411,10 +411,10 @@ def test_what_can_not_be_decoded_is_a_dead_letter_and_can_be_sent_again(settings
         if value != b'{"id":"x"}':
             topic.codec().decode(value)
 
-    done = replay_dead(topic.name, settings, readable=readable)
+    done = redrive(topic.name, settings, readable=readable)
     assert (done.sent, done.still_dead) == (1, 2)
     assert [letter.value for letter in read_dead(settings, topic)][3:] == [b"{broken", None]
-    done = replay_dead(topic.name, settings, readable=readable)
+    done = redrive(topic.name, settings, readable=readable)
     assert (done.sent, done.still_dead) == (0, 2), "a letter is sent again once"
 
 
@@ -433,9 +433,9 @@ def test_only_a_group_makes_dead_letters_and_a_record_is_sent_again_once(setting
         with Consumer(topic, settings, group=f"{topic.name}.{group}") as consumer:
             assert numbers(consumer) == [0, 1, 2]
     assert len(read_dead(settings, topic)) == 2
-    done = replay_dead(topic.name, settings, readable=topic.codec().decode)
+    done = redrive(topic.name, settings, readable=topic.codec().decode)
     assert (done.sent, done.still_dead, done.repeated) == (0, 1, 1)
-    done = replay_dead(topic.name, settings)
+    done = redrive(topic.name, settings)
     assert (done.sent, done.still_dead, done.repeated) == (1, 0, 0)
 
 
@@ -447,7 +447,7 @@ def read_dead(settings, topic):
 
 
 def test_replay_of_a_topic_without_dead_letters_does_nothing(settings, topic):
-    assert replay_dead(topic.name, settings).sent == 0
+    assert redrive(topic.name, settings).sent == 0
 
 
 def test_a_topic_that_does_not_exist_is_told(settings, unique):

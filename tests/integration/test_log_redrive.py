@@ -14,7 +14,7 @@ from confluent_kafka import TopicPartition
 
 from penstock.errors import DataError, FencedError, LogError, PenstockError, TopicError
 from penstock.events import Event
-from penstock.log import Broker, Producer, Topic, apply, replay_dead
+from penstock.log import Broker, Producer, Topic, apply, redrive
 from penstock.log.topic import DEAD_LETTERS
 
 LETTERS = 120
@@ -52,7 +52,7 @@ def values(settings, name):
 
 def test_two_redrives_at_once_send_no_letter_twice(settings, topic, monkeypatch):
     """One begins, the other takes over in the middle of its chunk."""
-    monkeypatch.setattr("penstock.log.replay._CHUNK", 50)
+    monkeypatch.setattr(sys.modules["penstock.log.redrive"], "_CHUNK", 50)
     begun, taken_over, done = Barrier(2), Barrier(2), {}
 
     def slow(value):
@@ -62,14 +62,14 @@ def test_two_redrives_at_once_send_no_letter_twice(settings, topic, monkeypatch)
 
     def first():
         try:
-            done["first"] = replay_dead(topic.name, settings, readable=slow)
+            done["first"] = redrive(topic.name, settings, readable=slow)
         except PenstockError as error:
             done["first"] = error
 
     thread = Thread(target=first)
     thread.start()
     begun.wait(30)
-    second = replay_dead(topic.name, settings)
+    second = redrive(topic.name, settings)
     taken_over.wait(30)
     thread.join()
     assert isinstance(done["first"], FencedError), done
@@ -83,7 +83,7 @@ def test_two_redrives_started_together_send_no_letter_twice(settings, topic):
     def redrive():
         together.wait(30)
         try:
-            ended.append(replay_dead(topic.name, settings).sent)
+            ended.append(redrive(topic.name, settings).sent)
         except PenstockError as error:
             ended.append(error)
 
@@ -93,24 +93,24 @@ def test_two_redrives_started_together_send_no_letter_twice(settings, topic):
     for thread in threads:
         thread.join()
     assert all(isinstance(each, int | FencedError | LogError) for each in ended), ended
-    replay_dead(topic.name, settings)  # if both had been fenced by each other
+    redrive(topic.name, settings)  # if both had been fenced by each other
     assert Counter(values(settings, topic.name)) == Counter(range(LETTERS))
 
 
 DYING = """
     import os, signal, sys
-    from penstock.log import replay, replay_dead
+    from penstock.log import redrive
     from penstock.settings import Settings
 
     def die_at(value):
         if value == sys.argv[3].encode():
             os.kill(os.getpid(), signal.SIGKILL)
 
-    replay._CHUNK = 50
+    sys.modules["penstock.log.redrive"]._CHUNK = 50
     after = lambda now, total: die_at(str(now).encode()) if sys.argv[4] == "between" else None
     inside = die_at if sys.argv[4] == "inside" else None
     settings = Settings(kafka={"bootstrap.servers": sys.argv[1]})
-    replay_dead(sys.argv[2], settings, readable=inside, progress=after)
+    redrive(sys.argv[2], settings, readable=inside, progress=after)
 """
 
 
@@ -119,7 +119,7 @@ def test_a_redrive_that_is_killed_and_repeated_loses_and_doubles_nothing(setting
     server = settings.kafka["bootstrap.servers"]
     killed = subprocess.run([sys.executable, "-c", textwrap.dedent(DYING), server, topic.name, at, where])
     assert killed.returncode == -9
-    assert replay_dead(topic.name, settings).sent == left
+    assert redrive(topic.name, settings).sent == left
     assert values(settings, topic.name) == list(range(LETTERS))
 
 
@@ -130,18 +130,18 @@ def test_an_outage_while_letters_are_judged_moves_nothing(settings, topic):
         raise DataError("still malformed")
 
     with pytest.raises(LogError, match="no answer"):
-        replay_dead(topic.name, settings, readable=judged)
+        redrive(topic.name, settings, readable=judged)
     assert values(settings, topic.name + DEAD_LETTERS) == list(range(LETTERS))
-    assert replay_dead(topic.name, settings).sent == LETTERS
+    assert redrive(topic.name, settings).sent == LETTERS
 
 
 def test_letters_of_a_topic_that_was_made_again_are_not_skipped_in_silence(settings, topic):
-    replay_dead(topic.name, settings)
+    redrive(topic.name, settings)
     broker, source = Broker(settings), topic.name + DEAD_LETTERS
     group = f"penstock.replay.{topic.name}"
     client = PlainConsumer(settings.client() | {"group.id": group})
     client.commit(offsets=[TopicPartition(source, 0, 5, "penstock.topic-id=" + "x" * 22)], asynchronous=False)
     client.close()
     with pytest.raises(TopicError, match="made again"):
-        replay_dead(topic.name, settings)
+        redrive(topic.name, settings)
     assert broker.topic_ids([source])[source]

@@ -22,7 +22,7 @@ from tests.integration.secured import STORE_PASSWORD, secured_broker
 
 from penstock.errors import AuthenticationError, AuthorizationError, DeliveryError, PenstockError
 from penstock.events import Event
-from penstock.log import Broker, Consumer, ExactlyOnce, Groups, Producer, Queue, Topic, apply, replay_dead
+from penstock.log import Broker, Consumer, ExactlyOnce, Groups, Producer, Queue, Topic, apply, redrive
 from penstock.log.topic import DEAD_LETTERS
 from penstock.pipeline import Runner, verify
 from penstock.pipeline.ticks import Ticks
@@ -139,7 +139,7 @@ def lag(case):
 
 
 def redrive(case):
-    return replay_dead(case.name, case.settings).sent
+    return redrive(case.name, case.settings).sent
 
 
 CLIENTS = {

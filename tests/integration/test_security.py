@@ -14,7 +14,7 @@ import pytest
 
 from penstock.errors import PenstockError
 from penstock.events import Event
-from penstock.log import Broker, Consumer, ExactlyOnce, Groups, Producer, Topic, apply, replay_dead
+from penstock.log import Broker, Consumer, ExactlyOnce, Groups, Producer, Topic, apply, redrive
 from penstock.settings import Settings
 
 CANARY = "canary-51c0ffee"
@@ -57,7 +57,7 @@ def send(settings):
         lambda settings: next(Consumer(topic, settings).records(idle="1 second")),
         lambda settings: ExactlyOnce(topic, settings, group="security"),
         lambda settings: Groups(settings).all(),
-        lambda settings: replay_dead(topic.name, settings),
+        lambda settings: redrive(topic.name, settings),
     ],
     ids=["broker", "producer", "consumer", "exactly-once", "groups", "replay"],
 )

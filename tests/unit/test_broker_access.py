@@ -5,7 +5,7 @@ from confluent_kafka import KafkaError
 
 from penstock.errors import AuthenticationError, AuthorizationError, LogError, SettingsError
 from penstock.log.access import is_refused
-from penstock.log.client import Ear, configuration, explain
+from penstock.log.client import ErrorListener, configuration, explain
 from penstock.process.java_errors import client_error
 from penstock.settings import Settings
 
@@ -14,10 +14,10 @@ WRONG_PASSWORD = KafkaError(KafkaError._AUTHENTICATION, "SASL authentication err
 JAVA = "org.apache.kafka.common.errors."
 
 
-def an_ear():
-    ear = Ear()
-    configuration(SETTINGS, {}, {}, ear)
-    return ear
+def a_listener():
+    listener = ErrorListener()
+    configuration(SETTINGS, {}, {}, listener)
+    return listener
 
 
 @pytest.mark.parametrize(
@@ -34,26 +34,26 @@ def an_ear():
 )
 def test_a_connection_that_was_cut_is_not_taken_for_a_refusal(code, said, refused):
     error = KafkaError(code, said)
-    ear = an_ear()
-    ear(error)
+    listener = a_listener()
+    listener(error)
     assert is_refused(error) is refused
-    assert (ear.refusal is not None) is refused
+    assert (listener.refusal is not None) is refused
 
 
 def test_the_cause_is_told_instead_of_its_consequence():
-    ear = an_ear()
-    ear(WRONG_PASSWORD)
-    ear(KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
-    error = explain("list topics", KafkaError(KafkaError._TRANSPORT), ear)
+    listener = a_listener()
+    listener(WRONG_PASSWORD)
+    listener(KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
+    error = explain("list topics", KafkaError(KafkaError._TRANSPORT), listener)
     assert isinstance(error, AuthenticationError)
     assert "can't list topics: the broker does not let user 'ada' in" in str(error)
-    assert ear.last == WRONG_PASSWORD.str()
+    assert listener.last == WRONG_PASSWORD.str()
 
 
 def test_an_error_that_is_no_consequence_is_told_itself():
-    ear = an_ear()
-    ear(WRONG_PASSWORD)
-    assert isinstance(explain("read", KafkaError(KafkaError._BAD_MSG), ear), LogError)
+    listener = a_listener()
+    listener(WRONG_PASSWORD)
+    assert isinstance(explain("read", KafkaError(KafkaError._BAD_MSG), listener), LogError)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_an_error_that_is_no_consequence_is_told_itself():
     ],
 )
 def test_a_missing_permission_names_the_principal_and_what_it_is_for(code, kind):
-    error = explain("read topic 'orders'", KafkaError(code), an_ear())
+    error = explain("read topic 'orders'", KafkaError(code), a_listener())
     assert isinstance(error, AuthorizationError)
     assert f"can't read topic 'orders': User:ada lacks a permission on the {kind}" in error.message
     assert "User:ada" in error.hint

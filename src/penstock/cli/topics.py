@@ -12,7 +12,7 @@ from rich.progress import Progress
 
 from penstock.cli.modules import declared_topic, declared_topics
 from penstock.cli.output import Json, console, show
-from penstock.log import Broker, Change, Topic, apply, plan, replay_dead
+from penstock.log import Broker, Change, Topic, apply, plan, redrive
 from penstock.log.tail import tail as follow
 from penstock.registry import Registry
 from penstock.schemas import Codec
@@ -138,11 +138,11 @@ def tail(
             typer.echo(json.dumps(line, ensure_ascii=False))
 
 
-@app.command("replay-dead")
-def replay_dead_(name: str, module: Module = None, as_json: Json = False) -> None:
-    """Send a topic's dead letters again; those that still can't be read stay dead letters.
+@app.command("redrive")
+def redrive_(name: str, module: Module = None, as_json: Json = False) -> None:
+    """Redrive a topic's dead letters; those that still can't be decoded stay dead letters.
 
-    Example: penstock topics replay-dead orders -m shop.py
+    Example: penstock topics redrive orders -m shop.py
     """
     settings = Settings.load()
     topic = declared_topic(name, _modules(settings, module))
@@ -150,8 +150,8 @@ def replay_dead_(name: str, module: Module = None, as_json: Json = False) -> Non
         _codec(topic, settings) as codec,
         Progress(console=console, transient=True, disable=as_json) as progress,
     ):
-        bar = progress.add_task(f"replaying {escape(name)}", total=None)
-        done = replay_dead(
+        bar = progress.add_task(f"redriving {escape(name)}", total=None)
+        done = redrive(
             name,
             settings,
             readable=codec.decode if codec else None,
@@ -160,8 +160,8 @@ def replay_dead_(name: str, module: Module = None, as_json: Json = False) -> Non
     if as_json:
         typer.echo(json.dumps(vars(done)))
     else:
-        repeated = f", {done.repeated} of the same records" if done.repeated else ""
-        console.print(f"{done.sent} sent again, {done.still_dead} still dead{repeated}")
+        repeated = f", {done.repeated} duplicates" if done.repeated else ""
+        console.print(f"{done.sent} redriven, {done.still_dead} still dead{repeated}")
 
 
 def _show_changes(changes: list[Change], as_json: bool) -> None:

@@ -10,7 +10,7 @@ from penstock.log.positions import Position, from_beginning, from_end, from_offs
 from penstock.log.producer import Failure, Producer
 from penstock.log.queue import Queue
 from penstock.log.records import Batch, Record
-from penstock.log.replay import Replayed, replay_dead
+from penstock.log.redrive import Redriven, redrive
 from penstock.log.topic import Table, Topic
 from penstock.log.transactions import ExactlyOnce, Transaction
 
@@ -34,7 +34,7 @@ __all__ = [
     "Queue",
     "Rebalance",
     "Record",
-    "Replayed",
+    "Redriven",
     "Table",
     "Topic",
     "TopicState",
@@ -45,5 +45,5 @@ __all__ = [
     "from_offsets",
     "from_time",
     "plan",
-    "replay_dead",
+    "redrive",
 ]

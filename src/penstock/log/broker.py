@@ -22,7 +22,7 @@ from confluent_kafka.admin import (
 
 from penstock.errors import AuthorizationError, PenstockError, TopicError
 from penstock.log.access import denial, is_denied
-from penstock.log.client import TIMEOUT, Ear, asking, configuration, explain, metadata, patiently
+from penstock.log.client import TIMEOUT, ErrorListener, asking, configuration, explain, metadata, patiently
 from penstock.settings import Settings
 
 _OWN_SOURCES = (ConfigSource.DYNAMIC_TOPIC_CONFIG.value, ConfigSource.DYNAMIC_TOPIC_CONFIG)
@@ -46,14 +46,14 @@ class Broker:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self.ear = Ear()
+        self.listener = ErrorListener()
         with asking("make an admin client"):
-            self.admin = AdminClient(configuration(settings, {}, {}, self.ear))
+            self.admin = AdminClient(configuration(settings, {}, {}, self.listener))
 
     def topics(self, names: Iterable[str] | None = None) -> dict[str, TopicState]:
         """Return the topics that exist, of those named or of all."""
-        with asking("list topics", self.ear):
-            found = metadata(self.admin, self.ear).topics
+        with asking("list topics", self.listener):
+            found = metadata(self.admin, self.listener).topics
         wanted = (
             [name for name in found if not name.startswith("__")]
             if names is None
@@ -80,23 +80,23 @@ class Broker:
     def topic_ids(self, names: Iterable[str]) -> dict[str, str]:
         """Return the ids of the topics that exist; one that was deleted and made again has another id."""
         wanted = sorted(set(names))
-        with asking("read the ids of topics", self.ear):
+        with asking("read the ids of topics", self.listener):
             answers = self.admin.describe_topics(TopicCollection(wanted)) if wanted else {}
             found = {name: self._if_exists(future) for name, future in answers.items()}
         return {name: str(each.topic_id) for name, each in found.items() if each is not None}
 
     def exists(self, name: str) -> bool:
         """Say whether there is a topic of this name."""
-        with asking("list topics", self.ear):
-            found = name in metadata(self.admin, self.ear).topics
+        with asking("list topics", self.listener):
+            found = name in metadata(self.admin, self.listener).topics
         if not found:
             self._refuse_hidden(name)
         return found
 
     def partitions(self, names: Iterable[str]) -> dict[str, int]:
         """Return how many partitions those topics have that exist; seeing them is all it takes."""
-        with asking("list topics", self.ear):
-            found = metadata(self.admin, self.ear).topics
+        with asking("list topics", self.listener):
+            found = metadata(self.admin, self.listener).topics
         return {name: len(found[name].partitions) for name in names if name in found}
 
     def _partitions(self, name: str) -> list[TopicPartition]:
@@ -117,20 +117,20 @@ class Broker:
             self.wait(self.admin.describe_topics(TopicCollection([name]))[name])
         except KafkaException as error:
             if is_denied(error.args[0]):
-                raise explain(f"find topic {name!r}", error.args[0], self.ear) from error
+                raise explain(f"find topic {name!r}", error.args[0], self.listener) from error
 
     def refuse_unreadable(self, name: str) -> None:
         """Refuse a topic that the user may see, but not read: a share consumer would wait in silence."""
-        with asking(f"find topic {name!r}", self.ear):
+        with asking(f"find topic {name!r}", self.listener):
             asked = self.admin.describe_topics(TopicCollection([name]), include_authorized_operations=True)
             allowed = self.wait(asked[name]).authorized_operations
         if allowed is not None and AclOperation.READ not in allowed:
-            raise denial(f"read topic {name!r}", "topic", "READ is not granted", self.ear.user)
+            raise denial(f"read topic {name!r}", "topic", "READ is not granted", self.listener.user)
 
     def offsets(self, name: str) -> dict[int, tuple[int, int]]:
         """Return the first and the next offset of each partition of a topic."""
         partitions = self._partitions(name)
-        with asking(f"read the offsets of {name!r}", self.ear):
+        with asking(f"read the offsets of {name!r}", self.listener):
             first, last = (
                 self._list_offsets(partitions, spec) for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
             )
@@ -138,13 +138,13 @@ class Broker:
 
     def end(self, name: str, partition: int) -> int:
         """Return the offset that the next event of a partition gets."""
-        with asking(f"read the end of {name!r}", self.ear):
+        with asking(f"read the end of {name!r}", self.listener):
             return self._list_offsets([TopicPartition(name, partition)], OffsetSpec.latest())[partition]
 
     def committed_end(self, name: str) -> dict[int, int]:
         """Return how far each partition can be read by those who read committed events only."""
         partitions = self._partitions(name)
-        with asking(f"read the end of {name!r}", self.ear):
+        with asking(f"read the end of {name!r}", self.listener):
             return self._list_offsets(partitions, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)
 
     def committed_ranges(self, name: str) -> dict[int, tuple[int, int]]:
@@ -160,14 +160,14 @@ class Broker:
     ) -> dict[int, int]:
         def ask() -> dict[int, int]:
             # A client that is not connected yet would rest for one to three seconds before it asks.
-            metadata(self.admin, self.ear, partitions[0].topic)
+            metadata(self.admin, self.listener, partitions[0].topic)
             asked = self.admin.list_offsets(dict.fromkeys(partitions, spec), isolation_level=isolation)
             return {place.partition: self.wait(future).offset for place, future in asked.items()}
 
         return patiently(ask)
 
     def create(self, name: str, partitions: int, replication: int, config: Mapping[str, str]) -> None:
-        with asking(f"create topic {name!r}", self.ear):
+        with asking(f"create topic {name!r}", self.listener):
             wanted = NewTopic(name, partitions, replication, config=dict(config))
             self.wait(self.admin.create_topics([wanted])[name])
             self._await_leaders(name, partitions)
@@ -198,12 +198,12 @@ class Broker:
     def _exists_after(self, error: PenstockError, name: str) -> bool:
         """Say whether creating a topic failed because it exists; who may not create is told nothing else."""
         if isinstance(error, AuthorizationError):
-            return name in metadata(self.admin, self.ear).topics
+            return name in metadata(self.admin, self.listener).topics
         cause = error.__cause__
         return isinstance(cause, KafkaException) and _code(cause) == KafkaError.TOPIC_ALREADY_EXISTS
 
     def grow(self, name: str, partitions: int) -> None:
-        with asking(f"add partitions to {name!r}", self.ear):
+        with asking(f"add partitions to {name!r}", self.listener):
             self.wait(self.admin.create_partitions([NewPartitions(name, partitions)])[name])
             self._await_leaders(name, partitions)
 
@@ -216,15 +216,15 @@ class Broker:
 
     def own_config(self) -> dict[str, str]:
         """Return the settings of one of the cluster's brokers."""
-        with asking("list brokers", self.ear):
-            number = min(metadata(self.admin, self.ear).brokers)
+        with asking("list brokers", self.listener):
+            number = min(metadata(self.admin, self.listener).brokers)
         return self._described(ResourceType.BROKER, str(number))
 
     def configure_group(self, group: str, changes: Mapping[str, str]) -> None:
         self._configure(ResourceType.GROUP, group, changes)
 
     def delete(self, name: str) -> None:
-        with asking(f"delete topic {name!r}", self.ear):
+        with asking(f"delete topic {name!r}", self.listener):
             self.wait(self.admin.delete_topics([name])[name])
 
     def _configure(self, kind: ResourceType, name: str, changes: Mapping[str, str]) -> None:
@@ -233,7 +233,7 @@ class Broker:
             for key, value in changes.items()
         ]
         resource = ConfigResource(kind, name, incremental_configs=entries)
-        with asking(f"configure {name!r}", self.ear):
+        with asking(f"configure {name!r}", self.listener):
             self.wait(self.admin.incremental_alter_configs([resource])[resource])
         self._await_settings(kind, name, changes)
 
@@ -247,7 +247,7 @@ class Broker:
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
         if not resources:
             return {}
-        with asking("read topic settings", self.ear):
+        with asking("read topic settings", self.listener):
             answers = {
                 resource.name: self.wait(future)
                 for resource, future in self.admin.describe_configs(resources).items()
@@ -259,7 +259,7 @@ class Broker:
 
     def _described(self, kind: ResourceType, name: str) -> dict[str, str]:
         resource = ConfigResource(kind, name)
-        with asking(f"read the settings of {kind.name.lower()} {name!r}", self.ear):
+        with asking(f"read the settings of {kind.name.lower()} {name!r}", self.listener):
             answer = self.wait(self.admin.describe_configs([resource])[resource])
         return {entry.name: entry.value for entry in answer.values()}
 
@@ -279,7 +279,7 @@ class Broker:
                 return future.result(timeout=_TICK)
             except TimeoutError:
                 self.admin.poll(0)
-                if self.ear.refusal is not None or time.monotonic() > deadline:
+                if self.listener.refusal is not None or time.monotonic() > deadline:
                     raise
 
 

@@ -1,4 +1,4 @@
-"""What every Kafka client of ours has in common: its settings, and an ear for its complaints."""
+"""What every Kafka client of ours has in common: its settings, and a listener for its errors."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -35,8 +35,8 @@ _CONSEQUENCES = (*_UNREACHABLE, KafkaError._FATAL, KafkaError._STATE, KafkaError
 _WRONG_TOPIC = (KafkaError.INVALID_CONFIG, KafkaError.INVALID_PARTITIONS, KafkaError.TOPIC_ALREADY_EXISTS)
 
 
-class Ear:
-    """Keeps what a client says in the background, so that an error can tell the cause.
+class ErrorListener:
+    """Keeps what a client says in the background, so that an error can name the cause.
 
     A client that is refused goes on trying in silence; `refusal` is set when trying again is no use. `user`
     is the name under which it comes.
@@ -60,16 +60,16 @@ class Ear:
 
 
 def configuration(
-    settings: Settings, own: Mapping[str, Any], demanded: Mapping[str, Any], ear: Ear
+    settings: Settings, own: Mapping[str, Any], demanded: Mapping[str, Any], listener: ErrorListener
 ) -> dict[str, Any]:
     """Return a client's configuration: the user's settings win over our own, but not over what we demand."""
     user = settings.kafka.get("sasl.username")
-    ear.user = None if user is None else reveal(user)
+    listener.user = None if user is None else reveal(user)
     # librdkafka's own lines on stderr would be a second, cruder voice: errors are raised instead.
-    return {"log_level": 0} | dict(own) | settings.client() | dict(demanded) | {"error_cb": ear}
+    return {"log_level": 0} | dict(own) | settings.client() | dict(demanded) | {"error_cb": listener}
 
 
-def passes(error: KafkaError) -> bool:
+def is_transient(error: KafkaError) -> bool:
     """Say whether the client goes on trying by itself, so that there is nothing to tell."""
     return error.retriable() or error.code() in (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT)
 
@@ -86,7 +86,7 @@ def patiently(ask: Callable[[], T], patience: float = TIMEOUT) -> T:
             time.sleep(0.05)
 
 
-def metadata(client: Any, ear: Ear, topic: str | None = None) -> Any:
+def metadata(client: Any, listener: ErrorListener, topic: str | None = None) -> Any:
     """Return the topics that a client sees; one that is refused does not wait until the time is up."""
     deadline, patience = time.monotonic() + TIMEOUT, 1.0
     while True:
@@ -94,14 +94,14 @@ def metadata(client: Any, ear: Ear, topic: str | None = None) -> Any:
             return client.list_topics(topic, timeout=min(patience, max(0.1, deadline - time.monotonic())))
         except KafkaException as error:
             client.poll(0)  # what it has to say in the background is heard only then
-            known = ear.refusal is not None or error.args[0].code() not in _UNREACHABLE
+            known = listener.refusal is not None or error.args[0].code() not in _UNREACHABLE
             if known or time.monotonic() > deadline:
                 raise
             patience *= 2
             time.sleep(0.05)
 
 
-def committed(client: Any, ear: Ear, places: list[TopicPartition]) -> list[TopicPartition]:
+def committed(client: Any, listener: ErrorListener, places: list[TopicPartition]) -> list[TopicPartition]:
     """Return a group's positions; that the group is denied to it, a consumer says only when it is polled."""
     deadline, patience = time.monotonic() + TIMEOUT, 1.0
     while True:
@@ -110,38 +110,38 @@ def committed(client: Any, ear: Ear, places: list[TopicPartition]) -> list[Topic
             return found
         except KafkaException as error:
             heard = client.poll(0)
-            if heard is not None and heard.error() is not None and not passes(heard.error()):
+            if heard is not None and heard.error() is not None and not is_transient(heard.error()):
                 raise KafkaException(heard.error()) from error
-            known = ear.refusal is not None or error.args[0].code() not in _CONSEQUENCES
+            known = listener.refusal is not None or error.args[0].code() not in _CONSEQUENCES
             if known or time.monotonic() > deadline:
                 raise
             patience *= 2
 
 
 @contextmanager
-def asking(what: str, ear: Ear | None = None) -> Iterator[None]:
+def asking(what: str, listener: ErrorListener | None = None) -> Iterator[None]:
     """Turn the client's errors into ours: what was asked, what the broker said, what to do."""
     try:
         yield
     except KafkaException as error:
-        raise explain(what, error.args[0], ear) from error
+        raise explain(what, error.args[0], listener) from error
     except SystemError as error:  # the client calls back while it raises a fatal error
         if not isinstance(error.__cause__, KafkaException):
             raise
-        raise explain(what, error.__cause__.args[0], ear) from error
+        raise explain(what, error.__cause__.args[0], listener) from error
     except TimeoutError as error:
         raise explain(
-            what, KafkaError(KafkaError._TIMED_OUT, f"no answer in {TIMEOUT:.0f} s"), ear
+            what, KafkaError(KafkaError._TIMED_OUT, f"no answer in {TIMEOUT:.0f} s"), listener
         ) from error
 
 
-def explain(what: str, error: Any, ear: Ear | None = None) -> PenstockError:
+def explain(what: str, error: Any, listener: ErrorListener | None = None) -> PenstockError:
     """Return the error to raise for what the broker or its client said."""
     if not isinstance(error, KafkaError):
         return LogError(f"can't {what}: {error}")
-    if ear is not None and ear.refusal is not None and error.code() in _CONSEQUENCES:
-        error = ear.refusal
-    known = access_error(what, error, ear.user if ear else None)
+    if listener is not None and listener.refusal is not None and error.code() in _CONSEQUENCES:
+        error = listener.refusal
+    known = access_error(what, error, listener.user if listener else None)
     if known is not None:
         return known
     code = error.code()
@@ -152,6 +152,6 @@ def explain(what: str, error: Any, ear: Ear | None = None) -> PenstockError:
     if code == KafkaError._INVALID_ARG:
         return SettingsError(f"can't {what}: {error.str()}")
     if code in _UNREACHABLE:
-        said = f"{error.str()} ({ear.last})" if ear and ear.last else error.str()
+        said = f"{error.str()} ({listener.last})" if listener and listener.last else error.str()
         return LogError(f"can't {what}: {said}", hint="is the broker up? `penstock status` tells")
     return LogError(f"can't {what}: {error.str()}")

@@ -15,12 +15,21 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from penstock.durations import duration
 from penstock.errors import ConfigurationError, DataError, LogError, PenstockError
 from penstock.events import Event
-from penstock.log.client import TIMEOUT, Ear, asking, configuration, explain, metadata, passes, patiently
+from penstock.log.client import (
+    TIMEOUT,
+    ErrorListener,
+    asking,
+    configuration,
+    explain,
+    is_transient,
+    metadata,
+    patiently,
+)
 from penstock.log.dead_letters import DeadLetters, dead_letter
+from penstock.log.deduplicator import Deduplicator
 from penstock.log.identity import TopicIdentity
 from penstock.log.positions import Position, from_beginning
 from penstock.log.records import Batch, Record
-from penstock.log.repeats import Repeats
 from penstock.log.rewinds import Rewinds
 from penstock.log.topic import Table, Topic, check_name
 from penstock.schemas import SchemaDirectory
@@ -89,7 +98,9 @@ class Consumer(Generic[E]):
         self._on_rebalance = on_rebalance
         self.repeated = 0
         self.malformed = 0  # that were left out; with a group they are in the dead letters
-        self._repeats = Repeats(_MEMORY if deduplicate is True else deduplicate) if deduplicate else None
+        self._deduplicator = (
+            Deduplicator(_MEMORY if deduplicate is True else deduplicate) if deduplicate else None
+        )
         self._dead = DeadLetters(settings)
         self._done: dict[int, int] = {}  # partition → offset after the last processed message
         self._rewinds = Rewinds()
@@ -97,11 +108,11 @@ class Consumer(Generic[E]):
         self._committed_at = time.monotonic()
         self._closing = False
         self._patience = 0.0  # how long another member's transaction may be in the way
-        self._ear = Ear()
+        self._listener = ErrorListener()
         demanded = (kafka or {}) | _DEMANDED
         with asking("make a consumer"):
             self._client = confluent_kafka.Consumer(
-                configuration(settings, _own(self.group, member), demanded, self._ear)
+                configuration(settings, _own(self.group, member), demanded, self._listener)
             )
         self._open(settings)
 
@@ -159,7 +170,7 @@ class Consumer(Generic[E]):
         """Go on reading a partition at another offset."""
         self._done.pop(partition, None)
         self._rewinds.seek(partition)
-        with asking(f"seek to {offset} in partition {partition}", self._ear):
+        with asking(f"seek to {offset} in partition {partition}", self._listener):
             self._client.seek(TopicPartition(self.topic.name, partition, offset))
 
     def commit(self) -> bool:
@@ -172,7 +183,7 @@ class Consumer(Generic[E]):
             return False
         done, self._done = self._done, {}
         positions = [self._identity.position(*each) for each in done.items()]
-        with asking(f"commit positions of group {self.group!r}", self._ear):
+        with asking(f"commit positions of group {self.group!r}", self._listener):
             accepted = self._commit(positions)
         if not accepted:
             self._done = done | self._done  # a rebalance that is under way may leave them here
@@ -242,10 +253,10 @@ class Consumer(Generic[E]):
 
     def _open(self, settings: Settings) -> None:
         name = self.topic.name
-        with asking(f"read topic {name!r}", self._ear):
-            found = metadata(self._client, self._ear, name).topics[name]
+        with asking(f"read topic {name!r}", self._listener):
+            found = metadata(self._client, self._listener, name).topics[name]
             if found.error is not None:
-                raise explain(f"read topic {name!r}", found.error, self._ear)
+                raise explain(f"read topic {name!r}", found.error, self._listener)
             self._identity = TopicIdentity(name, settings, self.group)
             if self.group is None:
                 partitions = [TopicPartition(name, number) for number in found.partitions]
@@ -282,7 +293,7 @@ class Consumer(Generic[E]):
         """Return messages that are this member's to work on; none are skipped if an error comes between."""
         found: list[Any] = []
         self._rewinds.begin()
-        with asking(f"read topic {self.topic.name!r}", self._ear):
+        with asking(f"read topic {self.topic.name!r}", self._listener):
             try:
                 self._fetch(found, size, linger)
                 good = self._rewinds.current([each for each in found if self._is_good(each)])
@@ -297,7 +308,7 @@ class Consumer(Generic[E]):
         """Wait a tick for a first message, so that Ctrl-C is heard, then for more of them."""
         first = self._client.poll(_TICK)
         if first is None:
-            self._ear.raise_refusal(f"read topic {self.topic.name!r}")
+            self._listener.raise_refusal(f"read topic {self.topic.name!r}")
             return
         found.append(first)
         deadline = time.monotonic() + linger
@@ -314,7 +325,7 @@ class Consumer(Generic[E]):
 
     def _go_back(self) -> None:
         """Seek to what is to be read again; a partition that is not to be had yet is tried once more."""
-        with asking(f"read topic {self.topic.name!r} again", self._ear):
+        with asking(f"read topic {self.topic.name!r} again", self._listener):
             held = {each.partition for each in self._client.assignment()}
             for partition, offset in list(self._rewinds.back.items()):
                 try:
@@ -326,8 +337,8 @@ class Consumer(Generic[E]):
                         raise
 
     def _seek(self, place: TopicPartition) -> None:
-        if self._repeats is not None:
-            place.offset = self._repeats.resume_from(place)
+        if self._deduplicator is not None:
+            place.offset = self._deduplicator.resume_from(place)
         for each in self._rewound([place]):
             self._client.seek(each)
 
@@ -342,13 +353,13 @@ class Consumer(Generic[E]):
                 f"no longer is: {error.str()}",
                 hint="events were deleted before they were read; see `penstock groups reset`",
             )
-        if passes(error):
+        if is_transient(error):
             return False
-        raise explain(f"read topic {self.topic.name!r}", error, self._ear)
+        raise explain(f"read topic {self.topic.name!r}", error, self._listener)
 
     def _decode(self, messages: list[Any]) -> Batch[E]:
         events, failures = self._codec.decode_all([message.value() for message in messages])
-        if not failures and self._repeats is None:
+        if not failures and self._deduplicator is None:
             return Batch(events, messages, 0)
         dead = {place for place in failures if self._is_dead(messages[place])}
         for place in sorted(dead):
@@ -356,7 +367,7 @@ class Consumer(Generic[E]):
         kept = [
             place
             for place, message in enumerate(messages)
-            if place not in dead and not self._is_repeated(message, events[place])
+            if place not in dead and not self._is_duplicate(message, events[place])
         ]
         return Batch([events[place] for place in kept], [messages[place] for place in kept], len(dead))
 
@@ -369,14 +380,14 @@ class Consumer(Generic[E]):
             _log.warning("a message was left out, as all malformed ones will be: %s: %s", place, error)
         self.malformed += 1
 
-    def _is_repeated(self, message: Any, event: E | None) -> bool:
-        if self._repeats is None or not self._repeats.is_repeated(message, event):
+    def _is_duplicate(self, message: Any, event: E | None) -> bool:
+        if self._deduplicator is None or not self._deduplicator.is_duplicate(message, event):
             return False
-        self.repeated += not self._repeats.is_old(message)
+        self.repeated += not self._deduplicator.is_old(message)
         return True
 
     def _is_dead(self, message: Any) -> bool:
-        is_old = self._repeats is not None and self._repeats.is_old(message)
+        is_old = self._deduplicator is not None and self._deduplicator.is_old(message)
         return not self._is_tombstone(message) and not is_old
 
     def _is_tombstone(self, message: Any) -> bool:
@@ -386,8 +397,8 @@ class Consumer(Generic[E]):
         """Count messages as processed and commit if it is time to; False if somebody else will read them."""
         if self.group is None:
             return True
-        if self._repeats is not None:
-            messages = [message for message in messages if not self._repeats.is_old(message)]
+        if self._deduplicator is not None:
+            messages = [message for message in messages if not self._deduplicator.is_old(message)]
         self._done.update(_ends(messages))
         if now or time.monotonic() - self._committed_at >= self._commit_every:
             return self.commit()
@@ -397,7 +408,7 @@ class Consumer(Generic[E]):
         if self._closing:
             return
         try:
-            with asking(f"find the positions of group {self.group!r}", self._ear):
+            with asking(f"find the positions of group {self.group!r}", self._listener):
                 self._identity.check()
                 places = self._places(partitions)
                 client.incremental_assign(self._rewound(places))
@@ -428,11 +439,11 @@ class Consumer(Generic[E]):
         return places
 
     def _rewound(self, places: list[TopicPartition]) -> list[TopicPartition]:
-        """Where to read from: further back if repetitions of earlier events are to be known."""
-        if self._repeats is None:
+        """Where to read from: further back if duplicates of earlier events are to be known."""
+        if self._deduplicator is None:
             return places
         firsts = [self._client.get_watermark_offsets(each, timeout=TIMEOUT)[0] for each in places]
-        return [self._repeats.rewind(*each) for each in zip(places, firsts, strict=True)]
+        return [self._deduplicator.rewind(*each) for each in zip(places, firsts, strict=True)]
 
     def _revoked(self, client: Any, partitions: list[TopicPartition]) -> None:
         try:

@@ -9,7 +9,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaExcep
 
 from penstock.errors import GroupError
 from penstock.log.broker import Broker
-from penstock.log.client import TIMEOUT, Ear, asking, committed, configuration, metadata, patiently
+from penstock.log.client import TIMEOUT, ErrorListener, asking, committed, configuration, metadata, patiently
 from penstock.log.identity import mark
 from penstock.log.ledger import Offsets
 from penstock.log.positions import Position
@@ -65,11 +65,11 @@ class Groups:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._broker = Broker(settings)
-        self._admin, self._ear = self._broker.admin, self._broker.ear
+        self._admin, self._listener = self._broker.admin, self._broker.listener
 
     def all(self) -> list[GroupState]:
         """Return every group with its state, without members."""
-        with asking("list groups", self._ear):
+        with asking("list groups", self._listener):
             found = patiently(self._list)
         states = [GroupState(each.group_id, each.state.name.lower()) for each in found]
         return sorted(states, key=lambda state: state.group)
@@ -83,7 +83,7 @@ class Groups:
 
     def describe(self, group: str) -> GroupState:
         """Return a group with its members."""
-        with asking(f"describe group {group!r}", self._ear):
+        with asking(f"describe group {group!r}", self._listener):
             ask = self._admin.describe_consumer_groups
             found = patiently(lambda: self._broker.wait(ask([group])[group]))
         state = found.state.name.lower()
@@ -94,7 +94,7 @@ class Groups:
     def lag(self, group: str, now: datetime | None = None) -> list[Lag]:
         """Return how far a group is behind, partition by partition."""
         moment = datetime.now(UTC) if now is None else now
-        with _reader(self._settings, group, self._ear) as reader:
+        with _reader(self._settings, group, self._listener) as reader:
             return [_lag(reader, each, moment) for each in self._positions(reader, group)]
 
     def reset(self, group: str, topic: str, to: Position, *, dry_run: bool = True) -> list[Move]:
@@ -109,8 +109,8 @@ class Groups:
         count, id = broker.topic(topic).partitions, broker.topic_ids([topic]).get(topic)
         partitions = [TopicPartition(topic, number) for number in range(count)]
         with (
-            _reader(self._settings, group, self._ear) as reader,
-            asking(f"find positions in {topic!r}", self._ear),
+            _reader(self._settings, group, self._listener) as reader,
+            asking(f"find positions in {topic!r}", self._listener),
         ):
             before = {
                 each.partition: each.offset for each in self._positions(reader, group) if each.topic == topic
@@ -118,13 +118,13 @@ class Groups:
             after = to.resolve(reader, partitions)
         if not dry_run:
             request = [ConsumerGroupTopicPartitions(group, [mark(each, id) for each in after])]
-            with asking(f"reset group {group!r}", self._ear):
+            with asking(f"reset group {group!r}", self._listener):
                 self._broker.wait(self._admin.alter_consumer_group_offsets(request)[group])
         return [Move(each.partition, before.get(each.partition), each.offset) for each in after]
 
     def delete(self, group: str) -> bool:
         """Delete a group and its positions; False if there was none."""
-        with asking(f"delete group {group!r}", self._ear):
+        with asking(f"delete group {group!r}", self._listener):
             try:
                 patiently(lambda: self._broker.wait(self._admin.delete_consumer_groups([group])[group]))
             except KafkaException as error:
@@ -136,7 +136,7 @@ class Groups:
     def positions(self, group: str) -> Offsets:
         """Return where a group stands, by topic and partition."""
         found: dict[str, dict[int, int]] = {}
-        with _reader(self._settings, group, self._ear) as reader:
+        with _reader(self._settings, group, self._listener) as reader:
             for each in self._positions(reader, group):
                 found.setdefault(each.topic, {})[each.partition] = each.offset
         return found
@@ -150,22 +150,22 @@ class Groups:
         ]
         if places:  # by a consumer: librdkafka's admin client gets no answer after its connection was cut
             what = f"write the positions of {group!r}"
-            with _reader(self._settings, group, self._ear) as reader, asking(what, self._ear):
+            with _reader(self._settings, group, self._listener) as reader, asking(what, self._listener):
                 # A commit would take long to say that the group is denied.
-                patiently(lambda: committed(reader, self._ear, places))
+                patiently(lambda: committed(reader, self._listener, places))
                 patiently(lambda: reader.commit(offsets=places, asynchronous=False))
 
     def _positions(self, reader: Any, group: str) -> list[TopicPartition]:
         """Asked of a consumer: librdkafka's admin client crashes if the coordinator is not ready yet."""
-        with asking(f"read the positions of group {group!r}", self._ear):
-            topics = metadata(self._admin, self._ear).topics
+        with asking(f"read the positions of group {group!r}", self._listener):
+            topics = metadata(self._admin, self._listener).topics
             everywhere = [
                 TopicPartition(name, number)
                 for name, topic in topics.items()
                 if not name.startswith("__")
                 for number in topic.partitions
             ]
-            found = patiently(lambda: committed(reader, self._ear, everywhere)) if everywhere else []
+            found = patiently(lambda: committed(reader, self._listener, everywhere)) if everywhere else []
         known = [each for each in found if each.offset >= 0]
         return sorted(known, key=lambda each: (each.topic, each.partition))
 
@@ -173,9 +173,9 @@ class Groups:
 class _reader:
     """A client that looks into partitions and a group's positions, and joins nothing."""
 
-    def __init__(self, settings: Settings, group: str, ear: Ear) -> None:
+    def __init__(self, settings: Settings, group: str, listener: ErrorListener) -> None:
         demanded = {"group.id": group, "enable.auto.commit": False}
-        self._client = confluent_kafka.Consumer(configuration(settings, {}, demanded, ear))
+        self._client = confluent_kafka.Consumer(configuration(settings, {}, demanded, listener))
 
     def __enter__(self) -> Any:
         return self._client

@@ -63,7 +63,7 @@ class Entry:
         """Read a record of the ledger; none has been written yet where there is none."""
         return cls() if value is None else cls.from_json(value)
 
-    def owes(self, batch: Batch) -> bool:
+    def is_due(self, batch: Batch) -> bool:
         """Say whether a batch is still to be written; refuse one that does not follow what was written."""
         if self.batch is None:
             return True

@@ -15,7 +15,7 @@ from penstock.durations import duration
 from penstock.errors import BufferFullError, ConfigurationError, DeliveryError, PenstockError, TopicError
 from penstock.events import Event
 from penstock.log.access import access_error
-from penstock.log.client import Ear, asking, configuration, explain, metadata
+from penstock.log.client import ErrorListener, asking, configuration, explain, metadata
 from penstock.log.topic import Table, Topic, key_bytes
 from penstock.schemas import Codec, SchemaDirectory
 from penstock.settings import Settings
@@ -78,9 +78,9 @@ class Producer:
             "partitioner": "murmur2_random",
         }
         demanded = (kafka or {}) | {"delivery.report.only.error": True, "on_delivery": self._on_failure}
-        self.ear = Ear()
+        self.listener = ErrorListener()
         with asking("make a producer"):
-            self._client = confluent_kafka.Producer(configuration(settings, own, demanded, self.ear))
+            self._client = confluent_kafka.Producer(configuration(settings, own, demanded, self.listener))
 
     @property
     def client(self) -> Any:
@@ -139,7 +139,7 @@ class Producer:
                 if not self._make_room(topic):
                     return False
             except KafkaException as error:
-                raise explain(f"send to {topic!r}", error.args[0], self.ear) from error
+                raise explain(f"send to {topic!r}", error.args[0], self.listener) from error
         self.sent += 1
         if self.sent % _POLL_EVERY == 0:
             self._serve(self._client.poll, 0)
@@ -156,15 +156,15 @@ class Producer:
         if self._failures:
             self._raise_failures()
         if waiting:
-            refused = self._refused(self.ear.refusal)
+            refused = self._refused(self.listener.refusal)
             raise DeliveryError(
-                f"{waiting} events were not acknowledged: {self.ear.last or f'no answer in {timeout}'}",
+                f"{waiting} events were not acknowledged: {self.listener.last or f'no answer in {timeout}'}",
                 hint=f"{refused}they still wait in the buffer: mend the cause and flush again",
             )
 
     def refusal(self, what: str) -> PenstockError | None:
         """Return why the last failed event could not be sent, if that was a matter of access."""
-        return access_error(what, self._reason, self.ear.user) if self._reason is not None else None
+        return access_error(what, self._reason, self.listener.user) if self._reason is not None else None
 
     def close(self) -> None:
         """Flush; nothing is to be sent after this."""
@@ -206,17 +206,17 @@ class Producer:
     def _next_partition(self, topic: str) -> int:
         """Round-robin over the topic's partitions, for events without a key."""
         if topic not in self._spread:
-            with asking(f"find topic {topic!r}", self.ear):
-                found = metadata(self._client, self.ear, topic).topics[topic]
+            with asking(f"find topic {topic!r}", self.listener):
+                found = metadata(self._client, self.listener, topic).topics[topic]
             if found.error is not None:
-                raise explain(f"send to {topic!r}", found.error, self.ear)
+                raise explain(f"send to {topic!r}", found.error, self.listener)
             self._spread[topic] = cycle(sorted(found.partitions))
         return next(self._spread[topic])
 
     @property
     def _is_shut_out(self) -> bool:
         """Whether waiting is no use; after a fatal error, the events that wait fail by themselves."""
-        return self.ear.refusal is not None and not self.ear.refusal.fatal()
+        return self.listener.refusal is not None and not self.listener.refusal.fatal()
 
     def _serve(self, call: Callable[[float], int], seconds: float) -> int:
         """Let the client call back; of a fatal error it tells by raising, and the events that wait fail."""
@@ -224,7 +224,7 @@ class Producer:
             return call(seconds)
         except (KafkaException, SystemError) as error:
             self._heed(error)
-            if self.ear.refusal is None:
+            if self.listener.refusal is None:
                 raise
             return len(self._client)
 
@@ -240,16 +240,16 @@ class Producer:
     def _fail(self, error: KafkaError, message: Any) -> None:
         failure = Failure(message.topic(), message.key(), message.value(), error.str())
         self._failures.append(failure)
-        self._reason = self.ear.refusal or error
+        self._reason = self.listener.refusal or error
 
     def _heed(self, raised: BaseException | None) -> None:
         cause = raised if isinstance(raised, KafkaException) else raised and raised.__cause__
         if isinstance(cause, KafkaException):
-            self.ear(cause.args[0])
+            self.listener(cause.args[0])
 
     def _refused(self, error: KafkaError | None) -> str:
         """What to do about an error that is a matter of access."""
-        known = access_error("send", error, self.ear.user) if error is not None else None
+        known = access_error("send", error, self.listener.user) if error is not None else None
         return f"{known.hint}; " if known else ""
 
     def _raise_failures(self) -> None:

@@ -9,7 +9,7 @@ from confluent_kafka import AcknowledgeType, IllegalStateException, KafkaError, 
 
 from penstock.errors import GroupError, PenstockError
 from penstock.log.access import is_denied
-from penstock.log.client import TIMEOUT, Ear, asking, configuration, explain, passes
+from penstock.log.client import TIMEOUT, ErrorListener, asking, configuration, explain, is_transient
 from penstock.settings import Settings
 
 _TICK = 0.1
@@ -33,12 +33,12 @@ class ShareClient:
         self._group = group
         self._joined = False
         self._statistics: deque[str] = deque(maxlen=1)
-        self._ear = Ear()
+        self._listener = ErrorListener()
         own = {"group.id": group, "max.poll.records": at_once}
         # No Python runs in this callback: a Ctrl-C that is heard inside of one breaks the client's poll.
         demanded = (kafka or {}) | _DEMANDED | {"stats_cb": self._statistics.append}
         with asking("make a share consumer"):
-            self._client = ShareConsumer(configuration(settings, own, demanded, self._ear))
+            self._client = ShareConsumer(configuration(settings, own, demanded, self._listener))
             self._client.subscribe([topic])
 
     @property
@@ -55,7 +55,7 @@ class ShareClient:
         except KafkaException as error:
             raise self._explained(error.args[0]) from error
         good = [message for message in found if self._is_good(message.error())]
-        self._ear.raise_refusal(f"read topic {self._topic!r} as a queue")
+        self._listener.raise_refusal(f"read topic {self._topic!r} as a queue")
         return good
 
     def accept(self, messages: Sequence[Any]) -> str | None:
@@ -69,18 +69,18 @@ class ShareClient:
 
     def close(self) -> None:
         """Leave the group; the broker hands out again what was not settled."""
-        with asking(f"leave group {self._group!r}", self._ear):
+        with asking(f"leave group {self._group!r}", self._listener):
             self._client.close()
 
     def _settle(self, messages: Sequence[Any], kind: AcknowledgeType) -> str | None:
         what = f"settle messages of {self._topic!r}"
         forgotten = [message for message in messages if not self._mark(message, kind)]
-        with asking(what, self._ear):
+        with asking(what, self._listener):
             answers = self._client.commit_sync(TIMEOUT)
         refused = [answer.args[0] for answer in answers.values() if answer is not None]
         for refusal in refused:
             if refusal.code() not in _TAKEN_BACK:
-                raise explain(what, refusal, self._ear)
+                raise explain(what, refusal, self._listener)
         if refused:
             return str(refused[0].str())
         return "the client no longer holds it" if forgotten or not answers else None
@@ -95,13 +95,13 @@ class ShareClient:
     def _is_good(self, error: KafkaError | None) -> bool:
         if error is None:
             return True
-        if passes(error):
+        if is_transient(error):
             return False
         raise self._explained(error)
 
     def _explained(self, error: KafkaError) -> PenstockError:
         if not error.fatal() or is_denied(error):
-            return explain(f"read topic {self._topic!r}", error, self._ear)
+            return explain(f"read topic {self._topic!r}", error, self._listener)
         return GroupError(
             f"group {self._group!r} can't be a queue's: {error.str()}",
             hint="if it is a group of consumers, give the queue another name",

@@ -11,7 +11,7 @@ from confluent_kafka import TopicPartition
 
 from penstock.errors import DataError
 from penstock.log.broker import Broker
-from penstock.log.client import Ear, asking, configuration, explain, passes
+from penstock.log.client import ErrorListener, asking, configuration, explain, is_transient
 from penstock.log.positions import from_beginning, from_end, from_time
 from penstock.schemas import Codec
 from penstock.settings import Settings
@@ -31,16 +31,16 @@ def tail(
     """Yield a topic's messages as JSON values; `codec` decodes them, if it is known."""
     own = {"group.id": "penstock.tail", "isolation.level": "read_committed"}
     count = Broker(settings).topic(name).partitions
-    ear = Ear()
-    client = confluent_kafka.Consumer(configuration(settings, own, {"enable.auto.commit": False}, ear))
+    listener = ErrorListener()
+    client = confluent_kafka.Consumer(configuration(settings, own, {"enable.auto.commit": False}, listener))
     start = from_beginning() if beginning else from_time(_utc(since)) if since else from_end()
     try:
-        with asking(f"read topic {name!r}", ear):
+        with asking(f"read topic {name!r}", listener):
             client.assign(start.resolve(client, [TopicPartition(name, number) for number in range(count)]))
         shown = 0
         while limit is None or shown < limit:
             message = client.poll(0.2)
-            if message is not None and _is_good(message, name, ear):
+            if message is not None and _is_good(message, name, listener):
                 yield _line(message, codec)
                 shown += 1
     finally:
@@ -51,13 +51,13 @@ def _utc(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _is_good(message: Any, name: str, ear: Ear) -> bool:
+def _is_good(message: Any, name: str, listener: ErrorListener) -> bool:
     error = message.error()
     if error is None:
         return True
-    if passes(error):
+    if is_transient(error):
         return False
-    raise explain(f"read topic {name!r}", error, ear)
+    raise explain(f"read topic {name!r}", error, listener)
 
 
 def _line(message: Any, codec: Codec[Any] | None) -> Line:

@@ -63,7 +63,7 @@ class Writer:
     def begin(self) -> Producer:
         """Open a transaction."""
         producer = self.fence()
-        with asking("begin a transaction", producer.ear):
+        with asking("begin a transaction", producer.listener):
             producer.client.begin_transaction()
             self._open = True
         return producer
@@ -71,7 +71,7 @@ class Writer:
     def _made(self) -> Producer:
         """Return a producer that has its transactional id; one that was denied it is of no use later."""
         made = Producer(self._settings, schemas=self._schemas, kafka=self._kafka)
-        with asking(f"begin a transaction of {self._kafka['transactional.id']!r}", made.ear):
+        with asking(f"begin a transaction of {self._kafka['transactional.id']!r}", made.listener):
             made.client.init_transactions(TIMEOUT)
         return made
 
@@ -98,7 +98,7 @@ class Writer:
             producer.client.send_offsets_to_transaction(positions, group, TIMEOUT)
         except KafkaException as error:
             if is_denied(error.args[0]):
-                raise explain(what, error.args[0], producer.ear) from error
+                raise explain(what, error.args[0], producer.listener) from error
 
     def abort(self) -> None:
         """Undo what was sent since `begin`."""
@@ -210,10 +210,10 @@ class ExactlyOnce(Consumer[E]):
         try:
             self._writer.commit([self._identity.position(*each) for each in done.items()], group)
         except KafkaException as error:
-            ear = self._writer.producer.ear
+            listener = self._writer.producer.listener
             self._undo()
             if error.args[0].fatal() or is_denied(error.args[0]):
-                raise explain("commit a transaction", error.args[0], ear) from error
+                raise explain("commit a transaction", error.args[0], listener) from error
 
     def _undo(self) -> None:
         """Abort; before more is read, the outcome is settled and reading goes back to where the group is."""
@@ -227,7 +227,7 @@ class ExactlyOnce(Consumer[E]):
     def _go_back(self) -> None:
         if self._unsettled:
             self._writer.fence()
-            with asking(f"find the positions of group {self.group!r}", self._ear):
+            with asking(f"find the positions of group {self.group!r}", self._listener):
                 places = self._places(self._client.assignment())
             self._rewinds.back.update({place.partition: place.offset for place in places})
             self._unsettled = False

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from penstock.log import Broker
 from penstock.log.access import is_denied
-from penstock.log.client import TIMEOUT, Ear, asking, configuration, explain, passes
+from penstock.log.client import TIMEOUT, ErrorListener, asking, configuration, explain, is_transient
 from penstock.log.ledger import Offsets
 from penstock.process.source import kafka_rows
 from penstock.settings import Settings
@@ -29,7 +29,7 @@ class Ticks:
         self.topic = topic
         self.position: Mapping[str, Any] = {}  # up to where the last one speaks
         self._settings = settings
-        self._ear = Ear()
+        self._listener = ErrorListener()
         self._producer: confluent_kafka.Producer | None = None
 
     def prepare(self) -> None:
@@ -45,8 +45,8 @@ class Ticks:
         what = f"write to {self.topic!r}"
         failed: list[KafkaError] = []
         if self._producer is None:
-            self._producer = confluent_kafka.Producer(configuration(self._settings, {}, {}, self._ear))
-        with asking(what, self._ear):
+            self._producer = confluent_kafka.Producer(configuration(self._settings, {}, {}, self._listener))
+        with asking(what, self._listener):
             self._producer.produce(
                 self.topic,
                 msgspec.json.encode(tick),
@@ -55,7 +55,7 @@ class Ticks:
             )
             waiting = self._producer.flush(TIMEOUT)
         if failed and is_denied(failed[0]):
-            raise explain(what, failed[0], self._ear)
+            raise explain(what, failed[0], self._listener)
         if waiting or failed:
             return False
         self.position = {topic: dict(each) for topic, each in tick["position"].items()}
@@ -88,10 +88,10 @@ class Ticks:
             "enable.auto.commit": False,
             "enable.partition.eof": True,
         }
-        ear = Ear()
-        client = confluent_kafka.Consumer(configuration(self._settings, {}, demanded, ear))
+        listener = ErrorListener()
+        client = confluent_kafka.Consumer(configuration(self._settings, {}, demanded, listener))
         try:
-            with asking(f"read {self.topic!r}", ear):
+            with asking(f"read {self.topic!r}", listener):
                 client.assign([TopicPartition(self.topic, 0, start)])
                 return _last(client, end, generation)
         finally:
@@ -107,7 +107,7 @@ def _last(client: Any, end: int, generation: str | None) -> dict[str, Any] | Non
         if message.error() is not None:
             if message.error().code() == KafkaError._PARTITION_EOF:
                 return last
-            if not passes(message.error()):
+            if not is_transient(message.error()):
                 raise KafkaException(message.error())
             continue
         if message.offset() >= end:

@@ -12,8 +12,8 @@ from pyspark.sql.types import NullType, StringType, StructType
 from penstock.errors import ConfigurationError
 from penstock.events.kinds import Field, Maybe, Scalar, fields_of
 from penstock.log import Table, Topic
-from penstock.process.fitting import Seen, field_fits, filled, fitted
-from penstock.process.reading import MARK, SCHEMA_ID, Reading, mark, readings, schema_id
+from penstock.process.coercion import Seen, coerced, field_fits, filled
+from penstock.process.parsing import MARK, SCHEMA_ID, Parser, mark, parsers, schema_id
 from penstock.schemas import WrittenSchema, spark_schema
 from penstock.schemas.upcasting import Native
 
@@ -24,16 +24,16 @@ UNKNOWN_SCHEMA = "penstock:unknown-schema"
 
 @dataclass(frozen=True)
 class Draft:
-    """The values of a reading, upcast but not yet fitted, and why a row of it could not be upcast."""
+    """The values that a parser gives, upcast but not yet coerced, and why a row could not be upcast."""
 
-    reading: Reading
+    parser: Parser
     seen: Mapping[str, Seen]
     broken: Column
 
     @property
     def name(self) -> str:
-        """The column that holds the fitted values."""
-        return f"{self.reading.name}_fitted"
+        """The column that holds the coerced values."""
+        return f"{self.parser.name}_coerced"
 
 
 def decoded(
@@ -43,39 +43,37 @@ def decoded(
 
     Each step is a projection of its own, because what is used twice would be computed twice in one.
     """
-    found = readings(topic, schemas)
+    found = parsers(topic, schemas)
     rows = rows.select(*KAFKA, schema_id().alias(SCHEMA_ID), mark(topic).alias(MARK))
-    rows = rows.select("*", *(reading.parsed.alias(reading.name) for reading in found))
-    drafts = [_draft(rows, reading) for reading in found if reading.refusal is None]
-    rows = rows.select("*", *(_fitted(draft, topic).alias(draft.name) for draft in drafts))
+    rows = rows.select("*", *(parser.parsed.alias(parser.name) for parser in found))
+    drafts = [_draft(rows, parser) for parser in found if parser.refusal is None]
+    rows = rows.select("*", *(_coerced(draft, topic).alias(draft.name) for draft in drafts))
     error, event = _error(topic, found, drafts, unknown), _event(topic, drafts)
     if isinstance(topic, Table):
         error, event = _with_tombstones(topic, error, event)
     return rows.select(*KAFKA, event.alias(EVENT), error.alias(ERROR))
 
 
-def _draft(rows: DataFrame, reading: Reading) -> Draft:
-    native = _upcast(reading, _columns(rows, reading))
+def _draft(rows: DataFrame, parser: Parser) -> Draft:
+    native = _upcast(parser, _columns(rows, parser))
     types = rows.select(*(column.alias(name) for name, column in native.columns.items())).schema
-    seen = {
-        name: Seen(column, types[name].dataType, reading.texts) for name, column in native.columns.items()
-    }
+    seen = {name: Seen(column, types[name].dataType, parser.texts) for name, column in native.columns.items()}
     broken = [F.coalesce(each, F.lit(False)) for each in native.broken]
-    return Draft(reading, seen, reduce(Column.__or__, broken, F.lit(False)))
+    return Draft(parser, seen, reduce(Column.__or__, broken, F.lit(False)))
 
 
-def _columns(rows: DataFrame, reading: Reading) -> Native:
+def _columns(rows: DataFrame, parser: Parser) -> Native:
     """Return the parsed fields; the steps of an upcast would mend what is not UTF-8."""
-    type = rows.select(reading.value).schema[0].dataType
+    type = rows.select(parser.value).schema[0].dataType
     types = {field.name: field.dataType for field in type} if isinstance(type, StructType) else {}
-    columns = {name: reading.value[name] for name in types}
+    columns = {name: parser.value[name] for name in types}
     texts = [columns[name] for name, each in types.items() if isinstance(each, StringType)]
-    checked = texts if reading.upcasts and not reading.texts else []
+    checked = texts if parser.upcasts and not parser.texts else []
     return Native(columns, tuple(~F.is_valid_utf8(each) for each in checked))
 
 
-def _upcast(reading: Reading, native: Native) -> Native:
-    for upcast in reading.upcasts:
+def _upcast(parser: Parser, native: Native) -> Native:
+    for upcast in parser.upcasts:
         try:
             native = upcast.compile(native)
         except KeyError as missing:
@@ -86,22 +84,22 @@ def _upcast(reading: Reading, native: Native) -> Native:
 
 
 def _seen(draft: Draft, field: Field) -> Seen:
-    return draft.seen.get(field.name) or Seen(F.lit(None), NullType(), draft.reading.texts)
+    return draft.seen.get(field.name) or Seen(F.lit(None), NullType(), draft.parser.texts)
 
 
-def _fitted(draft: Draft, topic: Topic[Any]) -> Column:
+def _coerced(draft: Draft, topic: Topic[Any]) -> Column:
     types = spark_schema(topic.event)
     values = [
-        fitted(field.kind, types[field.name].dataType, _seen(draft, field)).alias(field.name)
+        coerced(field.kind, types[field.name].dataType, _seen(draft, field)).alias(field.name)
         for field in fields_of(topic.event)
     ]
-    return F.when(draft.reading.value.isNotNull(), F.struct(*values))
+    return F.when(draft.parser.value.isNotNull(), F.struct(*values))
 
 
 def _event(topic: Topic[Any], drafts: list[Draft]) -> Column:
     event = F.when(F.lit(False), F.lit(None).cast(spark_schema(topic.event)))
     for draft in drafts:
-        event = event.when(_applies(draft.reading), _filled(draft, topic))
+        event = event.when(_applies(draft.parser), _filled(draft, topic))
     return event
 
 
@@ -117,12 +115,12 @@ def _filled(draft: Draft, topic: Topic[Any]) -> Column:
     )
 
 
-def _applies(reading: Reading) -> Column:
-    return F.lit(True) if reading.schema_id is None else F.col(SCHEMA_ID) == reading.schema_id
+def _applies(parser: Parser) -> Column:
+    return F.lit(True) if parser.schema_id is None else F.col(SCHEMA_ID) == parser.schema_id
 
 
-def _error(topic: Topic[Any], found: list[Reading], drafts: list[Draft], unknown: frozenset[int]) -> Column:
-    faults = {draft.reading.name: _fault(topic, draft) for draft in drafts}
+def _error(topic: Topic[Any], found: list[Parser], drafts: list[Draft], unknown: frozenset[int]) -> Column:
+    faults = {draft.parser.name: _fault(topic, draft) for draft in drafts}
     error = F.when(
         F.col("value").isNull(), F.lit(f"a message without a value is not a {topic.event.__name__}")
     )
@@ -130,28 +128,28 @@ def _error(topic: Topic[Any], found: list[Reading], drafts: list[Draft], unknown
         return error.otherwise(faults[found[0].name])
     id = F.col(SCHEMA_ID)
     error = error.when(id.isNull(), F.lit("the value does not begin with a schema's number"))
-    for reading in found:
-        error = error.when(_applies(reading), faults.get(reading.name, F.lit(reading.refusal)))
+    for parser in found:
+        error = error.when(_applies(parser), faults.get(parser.name, F.lit(parser.refusal)))
     error = error.when(id.isin(list(unknown)), F.format_string("schema id %d is unknown", id))
     return error.otherwise(F.raise_error(F.format_string(f"{UNKNOWN_SCHEMA}:{topic.name}:%d", id)))
 
 
 def _fault(topic: Topic[Any], draft: Draft) -> Column:
     """Say what is wrong, the most telling first; null if nothing is."""
-    reading, types = draft.reading, spark_schema(topic.event)
-    what = f"{'JSON' if reading.texts else 'Avro'} of {topic.event.__name__}"
+    parser, types = draft.parser, spark_schema(topic.event)
+    what = f"{'JSON' if parser.texts else 'Avro'} of {topic.event.__name__}"
     damaged = F.lit(f"the value is not {what}")
-    fault = F.when(reading.value.isNull() | ~reading.closed, damaged)
-    if reading.unknown is not None:
+    fault = F.when(parser.value.isNull() | ~parser.closed, damaged)
+    if parser.unknown is not None:
         fault = fault.when(
-            reading.unknown.isNotNull(), F.format_string("field '%s' is unknown", reading.unknown)
+            parser.unknown.isNotNull(), F.format_string("field '%s' is unknown", parser.unknown)
         )
-    fault = fault.when(draft.broken, F.lit(f"it can't be upcast from version {reading.version}"))
+    fault = fault.when(draft.broken, F.lit(f"it can't be upcast from version {parser.version}"))
     for field in fields_of(topic.event):
         good = field_fits(field, _seen(draft, field), F.col(draft.name)[field.name])
         type = types[field.name].dataType.simpleString()
         fault = fault.when(~good, F.lit(f"field {field.name!r} is missing or not {type}"))
-    return fault.when(~reading.complete, F.lit(f"a part of the value is not {what}"))
+    return fault.when(~parser.complete, F.lit(f"a part of the value is not {what}"))
 
 
 def _with_tombstones(topic: Table[Any], error: Column, event: Column) -> tuple[Column, Column]:
@@ -175,4 +173,6 @@ def _key(topic: Table[Any]) -> Column:
     text = F.col("key").cast("string")
     if kind == Scalar(int):
         return F.when(text.rlike("^(0|-?[1-9][0-9]*)$"), text.try_cast("long"))
-    return fitted(kind, spark_schema(topic.event)[field.name].dataType, Seen(text, StringType(), texts=False))
+    return coerced(
+        kind, spark_schema(topic.event)[field.name].dataType, Seen(text, StringType(), texts=False)
+    )

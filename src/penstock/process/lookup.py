@@ -7,9 +7,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import MapType
 
 from penstock.errors import FlowError
-from penstock.process.changes import newest_of_one_partition
 from penstock.process.refusals import refuse_missing
 from penstock.process.source import DELETED, PLACE
+from penstock.process.table_changes import newest_of_one_partition
 
 _ONE, _ROW = "_one", "_row"
 

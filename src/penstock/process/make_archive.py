@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from penstock.process.classes import archive
+from penstock.process.class_archive import archive
 from penstock.process.session import session
 
 _TIMEOUT = 180

@@ -10,8 +10,8 @@ from pyspark.sql.types import NullType, StringType, StructType
 from penstock.errors import FlowError
 from penstock.events.kinds import Field, Maybe, fields_of
 from penstock.log import Table, Topic
+from penstock.process.coercion import Seen, coerced, literal, takes
 from penstock.process.encoding import key_bytes, value_bytes
-from penstock.process.fitting import Seen, fitted, literal, takes
 from penstock.process.source import DELETED, PLACE
 from penstock.schemas import spark_schema
 
@@ -76,7 +76,7 @@ class Route:
                 f"{target.simpleString()}",
                 hint="cast it",
             )
-        value = fitted(field.kind, target, Seen(column, seen, texts=False))
+        value = coerced(field.kind, target, Seen(column, seen, texts=False))
         failed = self._failed(f"column {field.name!r} is null or no {target.simpleString()}", target)
         good = F.coalesce(value, failed)
         return F.when(column.isNotNull(), good) if isinstance(field.kind, Maybe) else good

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from penstock.errors import SettingsError
 from penstock.local import jars
-from penstock.process.classes import java_options
+from penstock.process.class_archive import java_options
 from penstock.process.unsignalled import unsignalled
 from penstock.settings import Secret, Settings, guard, reveal
 

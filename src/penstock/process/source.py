@@ -16,7 +16,7 @@ from penstock.log.topic import DEAD_LETTERS
 from penstock.process.decoding import ERROR, EVENT, UNKNOWN_SCHEMA, decoded
 from penstock.process.java_client import java_settings
 from penstock.process.lineage import lineages
-from penstock.process.reading import schema_id
+from penstock.process.parsing import schema_id
 from penstock.registry import Registry
 from penstock.schemas import WrittenSchema
 from penstock.settings import Settings
@@ -137,7 +137,7 @@ def _place() -> Column:
 
 
 def _dead_headers() -> Column:
-    """The headers of `DeadLetter.to_headers`, dated by the log so that a repetition is the same."""
+    """The headers of `DeadLetter.to_headers`, dated by the log so that a duplicate is the same."""
     own = {
         "topic": F.col("topic"),
         "partition": F.col("partition").cast("string"),

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from penstock.errors import ConfigurationError, InvalidSchemaError, LogError
 from penstock.log.broker import Broker
-from penstock.log.client import TIMEOUT, Ear, asking, configuration, explain, passes
+from penstock.log.client import TIMEOUT, ErrorListener, asking, configuration, explain, is_transient
 from penstock.registry.records import Record, from_message, to_message
 from penstock.settings import Settings
 
@@ -26,7 +26,7 @@ class SchemaTopic:
 
     def __init__(self, settings: Settings, apply: Callable[[Record], None]) -> None:
         self._apply = apply
-        self._ear = Ear()
+        self._listener = ErrorListener()
         self._position = 0
         self._moved = threading.Condition()
         self._failure: Exception | None = None
@@ -34,10 +34,10 @@ class SchemaTopic:
         self._broker = Broker(settings)
         self._broker.ensure(NAME, 1, _CONFIG)
         self._producer = confluent_kafka.Producer(
-            configuration(settings, {"enable.idempotence": True, "linger.ms": 0}, {}, self._ear)
+            configuration(settings, {"enable.idempotence": True, "linger.ms": 0}, {}, self._listener)
         )
         self._consumer = confluent_kafka.Consumer(
-            configuration(settings, {}, {**_READING, "isolation.level": "read_committed"}, self._ear)
+            configuration(settings, {}, {**_READING, "isolation.level": "read_committed"}, self._listener)
         )
         self._consumer.assign([TopicPartition(NAME, 0, 0)])
         self._reader = threading.Thread(target=self._read, name="schema-topic", daemon=True)
@@ -48,15 +48,15 @@ class SchemaTopic:
         """Write a record and wait until it was applied here: whether it counted is for the state to say."""
         key, value = to_message(record)
         answers: list[tuple[Any, Any]] = []
-        with asking("write to the schema topic", self._ear), _refusing_large(len(value)):
+        with asking("write to the schema topic", self._listener), _refusing_large(len(value)):
             self._producer.produce(NAME, value, key, on_delivery=lambda *answer: answers.append(answer))
             self._producer.flush(TIMEOUT)
         if not answers:
-            raise LogError(f"can't write to the schema topic: {self._ear.last or 'no answer'}")
+            raise LogError(f"can't write to the schema topic: {self._listener.last or 'no answer'}")
         if answers[0][0] is not None and answers[0][0].code() in _TOO_LARGE:
             raise _too_large(len(value))
         if answers[0][0] is not None:
-            raise explain("write to the schema topic", answers[0][0], self._ear)
+            raise explain("write to the schema topic", answers[0][0], self._listener)
         self._wait_for(answers[0][1].offset() + 1)
 
     def catch_up(self) -> None:
@@ -100,8 +100,8 @@ class SchemaTopic:
             self._move_to(message.offset() + 1)
         elif error.code() == KafkaError._PARTITION_EOF:
             self._move_to(message.offset())
-        elif not passes(error) and error.code() != _NO_GROUP:
-            raise explain("read the schema topic", error, self._ear)
+        elif not is_transient(error) and error.code() != _NO_GROUP:
+            raise explain("read the schema topic", error, self._listener)
 
     def _move_to(self, position: int) -> None:
         with self._moved:

@@ -45,7 +45,7 @@ class Lane:
 
     def write(self, messages: Iterable[Message], batch: Batch) -> int:
         """Write a batch's rows unless they were written; return how many."""
-        if not self.entry.owes(batch):
+        if not self.entry.is_due(batch):
             return 0
         sent = self._write_down(Entry(self._epoch, batch), messages)
         reach("sink.kafka.committed", self._sink)
@@ -53,7 +53,7 @@ class Lane:
 
     def write_at_most_once(self, messages: Iterable[Message], batch: Batch) -> int:
         """Write the entry first: what is lost on the way to the rows stays lost."""
-        if not self.entry.owes(batch):
+        if not self.entry.is_due(batch):
             return 0
         entry = Entry(self._epoch, batch)
         self._write_down(entry)

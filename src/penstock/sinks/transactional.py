@@ -11,7 +11,7 @@ from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicP
 from penstock.errors import PenstockError, SinkError, TargetError
 from penstock.log.access import access_error
 from penstock.log.broker import Broker
-from penstock.log.client import TIMEOUT, Ear, asking, configuration, metadata
+from penstock.log.client import TIMEOUT, ErrorListener, asking, configuration, metadata
 from penstock.settings import Settings
 
 Message = tuple[str, bytes | None, bytes | None, list[tuple[str, bytes]] | None]
@@ -42,7 +42,7 @@ class TransactionalWriter:
         self.id = id
         self._settings, self._ledger = settings, ledger
         self._undelivered: KafkaError | None = None
-        self._ear = Ear()
+        self._listener = ErrorListener()
         self._topics: set[str] = set()  # that were written to
         own = {"linger.ms": 100, "compression.type": "lz4", "queue.buffering.max.messages": 500_000}
         demanded = {
@@ -53,16 +53,16 @@ class TransactionalWriter:
         }
         with self._explained("open"):
             self.client = confluent_kafka.Producer(
-                configuration(settings, own | _AT_ONCE, demanded, self._ear)
+                configuration(settings, own | _AT_ONCE, demanded, self._listener)
             )
             for _ in range(2):  # after one answer it may still take itself for unconnected
-                metadata(self.client, self._ear, ledger)
+                metadata(self.client, self._listener, ledger)
             self.client.init_transactions(TIMEOUT)
 
     def last_record(self, partition: int) -> bytes | None:
         """Return the last record of a partition of the ledger, once all before it is decided."""
         with self._explained("read the ledger of"):
-            return _last_record(self._settings, self._ledger, partition, Ear())
+            return _last_record(self._settings, self._ledger, partition, ErrorListener())
 
     def write(
         self,
@@ -130,12 +130,12 @@ class TransactionalWriter:
 
     def _denied(self, what: str, error: Any) -> PenstockError | None:
         """An error of access, which names the topics of the transaction: the broker doesn't say which one."""
-        refused = self._ear.refusal
+        refused = self._listener.refusal
         if refused is None and isinstance(error, KafkaError):
             refused = error
         topics = ", ".join(sorted(self._topics)) or self._ledger
         what = f"{what} {self.id!r}, which writes to {topics}"
-        return access_error(what, refused, self._ear.user) if refused else None
+        return access_error(what, refused, self._listener.user) if refused else None
 
 
 def last_record(
@@ -145,13 +145,13 @@ def last_record(
 
     Without `wait_for_open` a transaction that is still open, as a writer at work has one, is not waited for.
     """
-    ear = Ear()
-    with asking(f"read {topic!r}", ear):
-        return _last_record(settings, topic, partition, ear, wait_for_open=wait_for_open)
+    listener = ErrorListener()
+    with asking(f"read {topic!r}", listener):
+        return _last_record(settings, topic, partition, listener, wait_for_open=wait_for_open)
 
 
 def _last_record(
-    settings: Settings, topic: str, partition: int, ear: Ear, *, wait_for_open: bool = True
+    settings: Settings, topic: str, partition: int, listener: ErrorListener, *, wait_for_open: bool = True
 ) -> bytes | None:
     demanded = {
         "group.id": "penstock.ledger",
@@ -161,9 +161,9 @@ def _last_record(
         "auto.offset.reset": "earliest",
         "fetch.wait.max.ms": 10,
     }
-    client = confluent_kafka.Consumer(configuration(settings, _AT_ONCE, demanded, ear))
+    client = confluent_kafka.Consumer(configuration(settings, _AT_ONCE, demanded, listener))
     try:
-        metadata(client, ear, topic)
+        metadata(client, listener, topic)
         first, _ = client.get_watermark_offsets(TopicPartition(topic, partition), timeout=TIMEOUT)
         # A reader of committed records is told of no others: the end is asked for elsewhere.
         broker = Broker(settings)

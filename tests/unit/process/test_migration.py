@@ -15,9 +15,9 @@ from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, Stru
 from penstock.events import Event, Precision
 from penstock.log import Topic
 from penstock.process.dedup import FirstStep
-from penstock.process.held import HoldStep
 from penstock.process.lineage import Lineage, lineage_of, lineages, original
 from penstock.process.migration import migrated, renamed
+from penstock.process.reordering import ReorderStep
 from penstock.process.state_description import StateDescription, described, difficulties
 from penstock.process.vectorised import BEFORE, pack, unpack
 from penstock.process.windows.aggregates import Average, Collect, Count, Distinct, First, Last, Max, Sum, Top
@@ -227,7 +227,7 @@ AGGREGATES = {
 }  # fmt: skip
 MADE = {name: each("v") for name, each in AGGREGATES.items()}
 STEPS = {
-    "held": HoldStep(),
+    "held": ReorderStep(),
     "first": FirstStep(("key",), 10, None),
     "panes": WindowStep(Panes(("key",), MADE, 5, Fixed(US, US)), None),
     "sessions": WindowStep(Sessions(("key",), MADE, 5, Session(US)), None),

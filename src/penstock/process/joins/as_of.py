@@ -10,8 +10,6 @@ from pyspark.sql.types import BooleanType, StructType
 
 from penstock.durations import duration
 from penstock.errors import FlowError
-from penstock.process.changes import whole_row
-from penstock.process.held import held
 from penstock.process.horizon import passed
 from penstock.process.joins.versions import (
     CLOCK,
@@ -31,8 +29,10 @@ from penstock.process.keyed.hashes import key_bucket, row_hash
 from penstock.process.keyed.runs import GONE, HASH
 from penstock.process.keys import comparable, is_plain
 from penstock.process.refusals import refuse_few_buckets, refuse_missing, refuse_unlike
+from penstock.process.reordering import reordered
 from penstock.process.source import PLACE
 from penstock.process.state_description import StateDescription
+from penstock.process.table_changes import whole_row
 from penstock.process.vectorised import empty_frame, through_buckets
 from penstock.process.windows.order import (
     ORDER,
@@ -103,7 +103,7 @@ class AsOf:
         if not rows.isStreaming:
             found = self._replayed(rows if self.watermark is None else passed(rows, F.col(self.time)))
         else:
-            ready = rows if self.watermark is None else self._held(rows, self.watermark)
+            ready = rows if self.watermark is None else self._reordered(rows, self.watermark)
             found = self._answered(ready)
         return found.select(f"{EVENT}.*", F.col(ROW).alias(self.name), TRUNCATED, CORRECTED)
 
@@ -116,8 +116,8 @@ class AsOf:
         if taken:
             raise FlowError(f"events have a column {min(taken)!r} already", hint="choose another name=")
 
-    def _held(self, rows: DataFrame, watermark: Watermark) -> DataFrame:
-        return held(rows, (self.on,), self.time, watermark, buckets=self.buckets)
+    def _reordered(self, rows: DataFrame, watermark: Watermark) -> DataFrame:
+        return reordered(rows, (self.on,), self.time, watermark, buckets=self.buckets)
 
     def _answered(self, events: DataFrame) -> DataFrame:
         united = self._events(events).unionByName(self._versions(), allowMissingColumns=True)

@@ -11,7 +11,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from penstock.errors import FlowError
-from penstock.process.changes import is_gone, newest_of_one_partition, whole_row
 from penstock.process.joins.view import (
     ID,
     KEY,
@@ -36,6 +35,7 @@ from penstock.process.keys import as_text, comparable, is_plain, is_readable
 from penstock.process.refusals import refuse_few_buckets, refuse_missing, refuse_unlike
 from penstock.process.source import DELETED, PLACE
 from penstock.process.state_description import StateDescription
+from penstock.process.table_changes import is_gone, newest_of_one_partition, whole_row
 from penstock.process.vectorised import arrow_batches, arrow_schema, empty_frame, through_buckets
 
 CHANGE = "change"

@@ -11,8 +11,8 @@ import polars as pl
 from pyspark import SparkFiles, TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
+from penstock.process.keyed.run_store import Run, RunStore
 from penstock.process.keyed.runs import first_to_merge, merged
-from penstock.process.keyed.shelf import Run, Shelf
 from penstock.process.keyed.step import BucketStep
 from penstock.process.lineage import Lineage
 from penstock.process.vectorised import BEFORE, FOREVER, set_alarm, unpack, written
@@ -60,18 +60,18 @@ class Buckets(StatefulProcessor):
         told, last, swept = self._head.get() or ("[]", BEFORE, None)
         now = self._step.clock(last, rows, 1000 * watermark if watermark > 0 else BEFORE)
         swept = now if swept is None else swept
-        shelf = Shelf(_folder(self._name) / str(bucket), self._store, self._step.empty, self._lineage)
+        store = RunStore(_folder(self._name) / str(bucket), self._store, self._step.empty, self._lineage)
         runs = [Run(**each) for each in json.loads(told)]
-        frames = [shelf.read(run) for run in runs]
+        frames = [store.read(run) for run in runs]
         done = self._step(frames, rows, last, now)
         sweeping = self._step.ttl is not None and now >= swept + self._step.ttl
         patience = 1.5 + bucket % 8 / 8  # buckets are not to be merged all in the same batch
-        runs, frames = self._kept(shelf, runs, [*frames, done.changed], patience, now if sweeping else None)
+        runs, frames = self._kept(store, runs, [*frames, done.changed], patience, now if sweeping else None)
         self._save(runs, frames, now, now if sweeping else swept)
         return done.rows
 
     def _kept(
-        self, shelf: Shelf, runs: list[Run], frames: list[pl.DataFrame], patience: float, swept: int | None
+        self, store: RunStore, runs: list[Run], frames: list[pl.DataFrame], patience: float, swept: int | None
     ) -> tuple[list[Run], list[pl.DataFrame]]:
         """Add the last of the frames as a run, merged with those before it that are short."""
         lengths = [frame.height for frame in frames]
@@ -82,11 +82,11 @@ class Buckets(StatefulProcessor):
         rows = rows if swept is None else self._step.lasting(rows, swept)
         number = 1 + max((run.number for run in runs), default=0)
         for run in runs[first:]:
-            shelf.drop(run)
-        shelf.sweep(runs[:first])
+            store.drop(run)
+        store.sweep(runs[:first])
         if not rows.height:
             return runs[:first], frames[:first]
-        return [*runs[:first], shelf.add(number, rows)], [*frames[:first], rows]
+        return [*runs[:first], store.add(number, rows)], [*frames[:first], rows]
 
     def _save(self, runs: list[Run], frames: list[pl.DataFrame], now: int, swept: int) -> None:
         if runs:

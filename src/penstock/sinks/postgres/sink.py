@@ -122,7 +122,7 @@ class PostgresSink:
         """Say whether the batch is to be written; at most once, it counts as written from here on."""
         with self._connected("read the ledger") as connection, connection.transaction():
             entry = self._entry(connection)
-            due = self._guarantee == "at-least-once" or entry.owes(batch)
+            due = self._guarantee == "at-least-once" or entry.is_due(batch)
             if due and self._guarantee == "at-most-once":
                 ledger.write_down(connection, self.id, Entry(self.epoch, batch))
             return due
@@ -146,7 +146,7 @@ class PostgresSink:
         """Merge and write the ledger in one transaction; if its end is not heard of, the ledger tells it."""
         with self._connected("merge a batch") as connection, connection.transaction():
             entry = self._entry(connection)
-            if self._guarantee == "exactly-once" and not entry.owes(batch):
+            if self._guarantee == "exactly-once" and not entry.is_due(batch):
                 return
             table.check(connection, lanes)
             repeated = self._merge.run(connection, table, lanes)

@@ -34,7 +34,7 @@ class Run:
     rows: int
 
 
-class Shelf:
+class RunStore:
     """Reads, writes and drops runs; `empty` is one without rows, in the types of today."""
 
     def __init__(self, folder: Path, store: Any, empty: pl.DataFrame, lineage: Lineage) -> None:

@@ -1,4 +1,4 @@
-"""Fitting: the values of a message as the columns of an event class; null where one does not fit."""
+"""Coercion: the values of a message as the columns of an event class; null where one does not fit."""
 
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -52,11 +52,11 @@ class Seen:
         return self.column.isNull()
 
 
-def fitted(kind: Kind, target: DataType, seen: Seen) -> Column:
+def coerced(kind: Kind, target: DataType, seen: Seen) -> Column:
     """Return the value as the type of its field, or null where it does not fit."""
     match kind, target, seen.type:
         case Maybe(inner), _, _:
-            return fitted(inner, target, seen)
+            return coerced(inner, target, seen)
         case Many(item), ArrayType(), ArrayType():
             return _list(item, target.elementType, seen, seen.type.elementType)
         case Mapped(value), MapType(), MapType():
@@ -64,12 +64,12 @@ def fitted(kind: Kind, target: DataType, seen: Seen) -> Column:
         case Record(cls), _, StructType():
             return _record(cls, seen, seen.type)
         case _, _, VariantType():
-            return fitted(kind, target, _unwrapped(kind, seen))
+            return coerced(kind, target, _unwrapped(kind, seen))
     return scalars.scalar(kind, target, seen.column, seen.type, texts=seen.texts)
 
 
 def fits(kind: Kind, seen: Seen, value: Column) -> Column:
-    """Say whether a value fits its kind; `value` is what `fitted` made of it."""
+    """Say whether a value fits its kind; `value` is what `coerced` made of it."""
     return value.isNotNull() | seen.is_null if isinstance(kind, Maybe) else value.isNotNull()
 
 
@@ -146,7 +146,7 @@ def all_of(conditions: list[Column]) -> Column:
 
 def _list(item: Kind, target: DataType, seen: Seen, type: DataType) -> Column:
     def value(each: Column) -> Column:
-        return fitted(item, target, seen.of(each, type))
+        return coerced(item, target, seen.of(each, type))
 
     good = F.forall(seen.column, lambda each: fits(item, seen.of(each, type), value(each)))
     return F.when(good, F.transform(seen.column, value))
@@ -154,7 +154,7 @@ def _list(item: Kind, target: DataType, seen: Seen, type: DataType) -> Column:
 
 def _map(kind: Kind, target: DataType, seen: Seen, type: DataType) -> Column:
     def value(_: Column, each: Column) -> Column:
-        return fitted(kind, target, seen.of(each, type))
+        return coerced(kind, target, seen.of(each, type))
 
     good = F.forall(
         F.map_values(seen.column), lambda each: fits(kind, seen.of(each, type), value(each, each))
@@ -167,7 +167,7 @@ def _record(cls: type, seen: Seen, type: StructType) -> Column:
     good, values = [seen.column.isNotNull()], []
     for field in fields_of(cls):
         inner = _member(field.name, seen, type)
-        value = fitted(field.kind, types[field.name].dataType, inner)
+        value = coerced(field.kind, types[field.name].dataType, inner)
         good.append(field_fits(field, inner, value))
         values.append(filled(field, types[field.name].dataType, inner, value).alias(field.name))
     return F.when(all_of(good), F.struct(*values))
@@ -180,7 +180,7 @@ def _member(name: str, seen: Seen, type: StructType) -> Seen:
 
 
 def wire_type(kind: Kind) -> DataType:
-    """Return the type as which a field is read from JSON, to be fitted: what is spelled as text is text."""
+    """Return the type as which a field is read from JSON, to be coerced: what is spelled as text is text."""
     match kind:
         case Scalar(python):
             return _WIRE.get(python, StringType())

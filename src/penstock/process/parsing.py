@@ -1,4 +1,4 @@
-"""Readings: how the values that were written with one schema are parsed by Spark.
+"""Parsers: how the values that were written with one schema are parsed by Spark.
 
 A value is framed before it is parsed: a mark is put behind it, and has to be found there again. By itself
 neither of Spark's parsers would notice that a value does not end where its event does. The mark is a hash of
@@ -25,7 +25,7 @@ from pyspark.sql.types import (
 )
 
 from penstock.log import Topic
-from penstock.process.fitting import wire_schema
+from penstock.process.coercion import wire_schema
 from penstock.process.unknown_fields import unknown_field
 from penstock.schemas import AvroCodec, JsonSchemaCodec, Upcast, WrittenSchema
 from penstock.schemas.upcasting import chain
@@ -48,7 +48,7 @@ _JSON_SCALARS: dict[str, DataType] = {
 
 
 @dataclass(frozen=True)
-class Reading:
+class Parser:
     """How values of one schema are parsed; `refusal` says why they can't be.
 
     `parsed` is a struct of the `value` and what tells if it is all there; it is kept under `name`, so that it
@@ -85,11 +85,11 @@ class Reading:
         return F.col(self.name)["bad"].isNull() if self.texts else F.lit(True)
 
 
-def readings(topic: Topic[Any], schemas: Mapping[int, WrittenSchema]) -> list[Reading]:
-    """Return one reading for plain JSON, else one for each schema that the topic's messages may have."""
+def parsers(topic: Topic[Any], schemas: Mapping[int, WrittenSchema]) -> list[Parser]:
+    """Return one parser for plain JSON, else one for each schema that the topic's messages may have."""
     if topic.format == "json":
         parsed = _json(F.col("value"), wire_schema(topic.event))
-        return [Reading("_parsed", parsed, texts=True, unknown=_unknown(topic, F.col("value")))]
+        return [Parser("_parsed", parsed, texts=True, unknown=_unknown(topic, F.col("value")))]
     return [_registered(topic, id, schema) for id, schema in schemas.items()]
 
 
@@ -113,12 +113,12 @@ def _unknown(topic: Topic[Any], body: Column) -> Column | None:
     return unknown_field(topic.event, body.cast("string")) if topic.unknown == "refuse" else None
 
 
-def _registered(topic: Topic[Any], id: int, schema: WrittenSchema) -> Reading:
+def _registered(topic: Topic[Any], id: int, schema: WrittenSchema) -> Parser:
     codec = AvroCodec if topic.format == "avro" else JsonSchemaCodec
     name, texts = f"_parsed_{id}", codec is JsonSchemaCodec
     if schema.kind is not codec.kind:
         refusal = f"the message's schema is {schema.kind}, the topic's {codec.kind}"
-        return Reading(name, F.lit(None), texts, id, refusal=refusal)
+        return Parser(name, F.lit(None), texts, id, refusal=refusal)
     own = codec.schema_text(topic.event)
     is_own = json.loads(schema.text) == json.loads(own)
     upcasts = () if is_own else chain(topic.upcasts).get(schema.version or 0, ())
@@ -128,7 +128,7 @@ def _registered(topic: Topic[Any], id: int, schema: WrittenSchema) -> Reading:
         wanted = json_type(json.loads(schema.text)) if upcasts else wire_schema(topic.event)
         parsed, unknown = _json(_body(), wanted), _unknown(topic, _body()) if is_own else None
     parsed = F.when(F.col(SCHEMA_ID) == id, parsed)
-    return Reading(name, parsed, texts, id, schema.version, upcasts, unknown=unknown)
+    return Parser(name, parsed, texts, id, schema.version, upcasts, unknown=unknown)
 
 
 def _json(body: Column, wanted: DataType) -> Column:

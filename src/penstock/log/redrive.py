@@ -1,4 +1,4 @@
-"""Sending dead letters again, once the cause is fixed."""
+"""Redrive: dead letters go back to their topic, once the cause is fixed."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +17,16 @@ from penstock.errors import (
     PenstockError,
 )
 from penstock.log.broker import Broker
-from penstock.log.client import TIMEOUT, Ear, asking, committed, configuration, explain, passes, patiently
+from penstock.log.client import (
+    TIMEOUT,
+    ErrorListener,
+    asking,
+    committed,
+    configuration,
+    explain,
+    is_transient,
+    patiently,
+)
 from penstock.log.dead_letters import DeadLetter
 from penstock.log.identity import TopicIdentity
 from penstock.log.producer import Producer
@@ -26,14 +35,15 @@ from penstock.log.transactions import Writer
 from penstock.settings import Settings
 
 _CHUNK = 500
+_GROUP = "penstock.replay."  # as positions that were committed before have it
 _DEMANDED = {"enable.auto.commit": False, "isolation.level": "read_committed", "enable.partition.eof": True}
 
 
 @dataclass(frozen=True)
-class Replayed:
+class Redriven:
     """How many dead letters went back to their topic, and how many still can't be decoded.
 
-    Those that are `repeated` were left out: they are of records that others were of, too.
+    Duplicates (`repeated`) were left out: another letter is of the same record.
     """
 
     sent: int
@@ -41,30 +51,30 @@ class Replayed:
     repeated: int = 0
 
 
-def replay_dead(
+def redrive(
     topic: str,
     settings: Settings,
     *,
     readable: Callable[[bytes | None], object] | None = None,
     progress: Callable[[int, int], None] = lambda *_: None,
-) -> Replayed:
+) -> Redriven:
     """Send a topic's dead letters again, each exactly once; of one record that several readers met, one.
 
     `readable` is the decode function of the topic's codec: a letter that it still refuses goes to the end
-    of the dead letters with its new error. Without it every letter is sent. `progress` is told how many of
-    how many are done.
+    of the dead letters with its new error. Without it every letter is sent. `progress` gets how many of how
+    many are done.
     """
-    source, group = topic + DEAD_LETTERS, f"penstock.replay.{topic}"
+    source, group = topic + DEAD_LETTERS, _GROUP + topic
     broker = Broker(settings)
     if not broker.exists(source):
-        return Replayed(0, 0)
-    ear = Ear()
-    client = confluent_kafka.Consumer(configuration(settings, {"group.id": group}, _DEMANDED, ear))
+        return Redriven(0, 0)
+    listener = ErrorListener()
+    client = confluent_kafka.Consumer(configuration(settings, {"group.id": group}, _DEMANDED, listener))
     writer = Writer(settings, group)
     try:
         writer.fence()  # before the position is read: until then another redrive may move it
-        letters = _Letters(client, ear, broker, TopicIdentity(source, settings, group), source)
-        return _replay(letters, writer, readable, progress)
+        letters = _Letters(client, listener, broker, TopicIdentity(source, settings, group), source)
+        return _redriven(letters, writer, readable, progress)
     except PenstockError as error:
         writer.abort()
         if writer.is_fenced and not isinstance(error, AuthenticationError | AuthorizationError):
@@ -81,15 +91,17 @@ def replay_dead(
 class _Letters:
     """The dead letters that are there when a redrive begins and that none before it has dealt with."""
 
-    def __init__(self, client: Any, ear: Ear, broker: Broker, identity: TopicIdentity, source: str) -> None:
+    def __init__(
+        self, client: Any, listener: ErrorListener, broker: Broker, identity: TopicIdentity, source: str
+    ) -> None:
         self.source = source
         self.end = broker.committed_end(source)[0]
-        self._client, self._ear = client, ear
+        self._client, self._listener = client, listener
         self._identity = identity
-        with asking(f"read {source!r}", ear):
+        with asking(f"read {source!r}", listener):
             place = TopicPartition(source, 0)
             low = client.get_watermark_offsets(place, timeout=TIMEOUT)[0]
-            (known,) = patiently(lambda: committed(client, ear, [place]))
+            (known,) = patiently(lambda: committed(client, listener, [place]))
             identity.refuse_foreign(known)
             self.start = max(low, known.offset)
             client.assign([TopicPartition(source, 0, self.start)])
@@ -98,7 +110,7 @@ class _Letters:
         """Yield letters with the position after them; control records leave gaps in the offsets."""
         position, heard_at = self.start, time.monotonic()
         while position < self.end:
-            with asking(f"read {self.source!r}", self._ear):
+            with asking(f"read {self.source!r}", self._listener):
                 messages = self._client.consume(_CHUNK, timeout=0.2)
             if time.monotonic() - heard_at > TIMEOUT:
                 raise LogError(f"nothing came of {self.source!r} in {TIMEOUT:.0f} s", hint="redrive again")
@@ -111,7 +123,7 @@ class _Letters:
                 )
 
     def commit(self, writer: Writer, position: int) -> None:
-        with asking(f"commit the redrive of {self.source!r}", self._ear):
+        with asking(f"commit the redrive of {self.source!r}", self._listener):
             writer.commit([self._identity.position(0, position)], self._client.consumer_group_metadata())
 
     def _position_after(self, message: Any) -> int | None:
@@ -120,17 +132,17 @@ class _Letters:
             return int(message.offset()) + 1
         if error.code() == KafkaError._PARTITION_EOF:
             return int(message.offset())
-        if passes(error):
+        if is_transient(error):
             return None
-        raise explain(f"read {self.source!r}", error, self._ear)
+        raise explain(f"read {self.source!r}", error, self._listener)
 
 
-def _replay(
+def _redriven(
     letters: _Letters,
     writer: Writer,
     readable: Callable[[bytes | None], object] | None,
     progress: Callable[[int, int], None],
-) -> Replayed:
+) -> Redriven:
     sent = dead = repeated = 0
     seen: set[tuple[str, int, int]] = set()
     for messages, position in letters.chunks():
@@ -146,7 +158,7 @@ def _replay(
             sent, dead = sent + alive, dead + (not alive)
         letters.commit(writer, position)
         progress(position - letters.start, letters.end - letters.start)
-    return Replayed(sent, dead, repeated)
+    return Redriven(sent, dead, repeated)
 
 
 def _send_again(

@@ -1,4 +1,4 @@
-"""Events held back until the watermark has come as far as they are, and let go in the order of time."""
+"""Reordering: events wait until the watermark has come as far as they are, and go on in the order of time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,20 +20,21 @@ from penstock.process.windows.watermark import Watermark, as_watermark
 
 STREAM = "stream"
 _EVENT = "_event"
+_STATE = "held back"  # as checkpoints have it
 
 
 @dataclass(frozen=True)
-class HoldStep:
-    """Keeps the events that are ahead of the watermark; one that is behind it is let go at once."""
+class ReorderStep:
+    """Keeps the events that are ahead of the watermark; one that is behind it goes on at once."""
 
     def __call__(self, kept: pl.DataFrame | None, rows: pl.DataFrame, last: int, now: int) -> Stepped:  # noqa: ARG002
-        held = rows if kept is None else pl.concat([kept, rows])
-        ripe = held.filter(pl.col(US) <= now).sort(*ORDER, maintain_order=True)
-        waiting = held.filter(pl.col(US) > now)
+        waiting = rows if kept is None else pl.concat([kept, rows])
+        ripe = waiting.filter(pl.col(US) <= now).sort(*ORDER, maintain_order=True)
+        waiting = waiting.filter(pl.col(US) > now)
         return Stepped(waiting, ripe.select(_EVENT), waiting.select(pl.col(US).min()).item())
 
 
-def held(
+def reordered(
     rows: DataFrame, by: Sequence[str], time: str, watermark: Watermark, *, buckets: int = 16
 ) -> DataFrame:
     """Return rows in the order of their times, key by key: as a stream when the watermark has passed them.
@@ -53,7 +54,7 @@ def held(
         return taken.repartition(*names).sortWithinPartitions(*ORDER).select(f"{_EVENT}.*")
     schema = StructType([taken.schema[_EVENT]])
     found = vectorised(
-        taken, names, HoldStep(), schema, buckets=buckets, state="held back", keeps=taken.columns
+        taken, names, ReorderStep(), schema, buckets=buckets, state=_STATE, keeps=taken.columns
     )
     return found.select(f"{_EVENT}.*")
 
@@ -77,7 +78,7 @@ def merged(*, by: str, time: str, watermark: Watermark | str | timedelta, **stre
         lambda one, other: one.unionByName(other, allowMissingColumns=True),
         (_named(rows, name, by, time, first) for name, rows in streams.items()),
     )
-    return held(united, (by,), time, as_watermark(watermark))
+    return reordered(united, (by,), time, as_watermark(watermark))
 
 
 def _named(rows: DataFrame, name: str, by: str, time: str, first: DataFrame) -> DataFrame:

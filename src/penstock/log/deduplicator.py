@@ -1,4 +1,4 @@
-"""Repetitions: results that were written again after a crash are known by their id, and left out."""
+"""Duplicates: results that were re-emitted after a crash are known by their id, and left out."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from confluent_kafka import TopicPartition
 from penstock.events import Event
 
 
-class Repeats:
+class Deduplicator:
     """Remembers the ids of the last `memory` events of each partition.
 
     A reader that starts in mid-log has seen nothing: it goes back and reads what is to be remembered, without
@@ -20,7 +20,7 @@ class Repeats:
         self._resume: dict[int, int] = {}
 
     def rewind(self, place: TopicPartition, first: int) -> TopicPartition:
-        """Return the place to read from, so that repetitions of earlier events are known."""
+        """Return the place to read from, so that duplicates of earlier events are known."""
         self._resume[place.partition] = place.offset
         self._seen[place.partition] = {}
         return TopicPartition(place.topic, place.partition, max(first, place.offset - self._memory))
@@ -33,7 +33,7 @@ class Repeats:
         """Say whether a message was read only to be remembered."""
         return bool(message.offset() < self._resume.get(message.partition(), 0))
 
-    def is_repeated(self, message: Any, event: Event | None) -> bool:
+    def is_duplicate(self, message: Any, event: Event | None) -> bool:
         """Say whether an event is to be left out; from now on it is known."""
         if event is None:
             return self.is_old(message)

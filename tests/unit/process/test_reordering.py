@@ -5,7 +5,7 @@ from random import Random
 import polars as pl
 import pytest
 
-from penstock.process.held import HoldStep
+from penstock.process.reordering import ReorderStep
 from penstock.process.vectorised import BEFORE, FOREVER
 
 ROWS = {"_us": pl.Int64, "_partition": pl.Int32, "_offset": pl.Int64, "_event": pl.Int64}
@@ -20,7 +20,7 @@ def test_each_event_is_let_go_once_and_in_order(placed):
     while first < len(log):
         size = random.randrange(1, 25)
         rows = pl.DataFrame(log[first : first + size], ROWS, orient="row")
-        done = HoldStep()(kept, rows, mark, first // 4 - 1)
+        done = ReorderStep()(kept, rows, mark, first // 4 - 1)
         kept, told, mark, first = (
             done.kept,
             told + done.rows["_event"].to_list(),
@@ -28,5 +28,5 @@ def test_each_event_is_let_go_once_and_in_order(placed):
             first + size,
         )
         assert done.alarm == kept["_us"].min()
-    told += HoldStep()(kept, rows.clear(), mark, FOREVER).rows["_event"].to_list()
+    told += ReorderStep()(kept, rows.clear(), mark, FOREVER).rows["_event"].to_list()
     assert told == [number for *_, number in sorted(log, key=lambda row: (row[0], row[3]))]
