@@ -92,17 +92,17 @@ def measure_flows(settings: Settings, spark: SparkSession) -> tuple[float, float
     with Producer(settings) as producer:
         made = (Payment(f"card-{number % 5000}", number / 4, "x" * 100, now) for number in range(ROWS))
         producer.send_all(payments, made)
-    promises = 2 * ("at-least-once", "exactly-once")  # the first round warms up and does not count
-    rates = [flow_rate(settings, spark, promise, number) for number, promise in enumerate(promises)]
+    guarantees = 2 * ("at-least-once", "exactly-once")  # the first round warms up and does not count
+    rates = [flow_rate(settings, spark, guarantee, number) for number, guarantee in enumerate(guarantees)]
     return rates[2], rates[3]
 
 
-def flow_rate(settings: Settings, spark: SparkSession, promise: Any, number: int) -> float:
-    pipeline = Pipeline(f"{promise}-{number}")
+def flow_rate(settings: Settings, spark: SparkSession, guarantee: Any, number: int) -> float:
+    pipeline = Pipeline(f"{guarantee}-{number}")
     target = Topic(f"bench.{pipeline.name}", Payment, key="card", partitions=4)
     options = {"maxOffsetsPerTrigger": str(BATCH)}
 
-    @pipeline.flow(reads={"payments": payments}, writes=target, guarantee=promise, options=options)
+    @pipeline.flow(reads={"payments": payments}, writes=target, guarantee=guarantee, options=options)
     def dearer(payments: DataFrame) -> DataFrame:
         return payments.withColumn("amount", payments.amount * 2)
 

@@ -66,7 +66,7 @@ def pipeline(case: Case) -> Pipeline:
         writes=pongs,
         mode=case.mode,  # type: ignore[arg-type]
         guarantee=case.guarantee,  # type: ignore[arg-type]
-        checkpoint=case.checkpoint,
+        checkpoint_interval=case.checkpoint,
     )
     def answer(pings: DataFrame) -> DataFrame:
         return pings

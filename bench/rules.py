@@ -89,7 +89,9 @@ def pipeline(case: Case) -> tuple[Pipeline, Topic[Payment], Topic[Verdict]]:
     verdicts = Topic(f"{case.name}.verdicts", Verdict, key="card")
     made = Pipeline(case.name)
 
-    @made.flow(reads={"payments": payments}, writes=verdicts, mode="realtime", checkpoint=case.checkpoint)
+    @made.flow(
+        reads={"payments": payments}, writes=verdicts, mode="realtime", checkpoint_interval=case.checkpoint
+    )
     def judged(payments: DataFrame) -> DataFrame:
         return five_rules(payments)
 

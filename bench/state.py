@@ -54,7 +54,7 @@ def count_and_sum(rows: pl.DataFrame, state: pl.DataFrame) -> tuple[pl.DataFrame
 
 def over_columns(rows: DataFrame) -> DataFrame:
     return rows.transform(
-        keyed.stateful(count_and_sum, by="key", keeps="n long, total double", returns=RESULT)
+        keyed.stateful(count_and_sum, by="key", state="n long, total double", returns=RESULT)
     )
 
 

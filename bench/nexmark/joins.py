@@ -34,13 +34,13 @@ def q4(auctions: DataFrame, bids: DataFrame) -> DataFrame:
     """The average of the highest bids of a category's auctions."""
     best = _in_life(auctions, bids).transform(
         keyed.stateful(
-            highest, by="auction", keeps="category long, price long",
+            highest, by="auction", state="category long, price long",
             returns="category long, price long, before long", buckets=BUCKETS,
         )
     )  # fmt: skip
     return best.transform(
         keyed.stateful(
-            average, by="category", keeps="total long, auctions long",
+            average, by="category", state="total long, auctions long",
             returns="category long, average double", buckets=BUCKETS,
         )
     )  # fmt: skip
@@ -50,7 +50,7 @@ def q9(auctions: DataFrame, bids: DataFrame) -> DataFrame:
     """The winning bid of each auction."""
     kept = "bidder long, price long, bid_at timestamp, n long"
     return _in_life(auctions, bids).transform(
-        keyed.stateful(winning, by="auction", keeps=kept, returns=f"auction long, {kept}", buckets=BUCKETS)
+        keyed.stateful(winning, by="auction", state=kept, returns=f"auction long, {kept}", buckets=BUCKETS)
     )
 
 

@@ -31,7 +31,7 @@ PenstockError
 │   ├── EventError             a value that does not fit its event class
 │   ├── DecodeError            bytes that are not the event they should be
 │   └── UnknownSchemaError     an id that the registry does not know
-└── InternalError              give up, and report it: Penstock broke a promise of its own
+└── InternalError              give up, and report it: Penstock broke a guarantee of its own
 """
 
 from typing import ClassVar

@@ -29,7 +29,7 @@ def main() -> None:
                 given.seed,
                 faults=given.faults,
                 only=[name for name in given.only.split(",") if name],
-                say=lambda line: print(line, flush=True),
+                report=lambda line: print(line, flush=True),
             )
         finally:
             if mounted:
@@ -38,8 +38,8 @@ def main() -> None:
     print(f"\n{len(record.landed)} faults landed in {record.seconds / 60:.0f} minutes, seed {record.seed}")
     for kind, count in record.counts.most_common():
         print(f"  {count:4} {kind}")
-    print("0 lost, 0 duplicate" if record.sound else "NOT SOUND: see above")
-    sys.exit(0 if record.sound else 1)
+    print("0 lost, 0 duplicate" if record.ok else "NOT OK: see above")
+    sys.exit(0 if record.ok else 1)
 
 
 def _small_disk(folder: Path) -> Path | None:

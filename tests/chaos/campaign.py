@@ -1,4 +1,4 @@
-"""A campaign: faults by a seeded schedule, a record of what landed, and accounts of the flows in between."""
+"""A campaign: faults by a seeded schedule, a record of what landed, and verifications in between."""
 
 import json
 import time
@@ -9,13 +9,13 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from penstock.pipeline import Account, verify
+from penstock.pipeline import Verification, verify
 from penstock.testing import wait_until_caught_up
 from tests.chaos.faults import KINDS, Landed
 from tests.chaos.shop import shop
 from tests.chaos.world import World, world
 
-Say = Callable[[str], None]
+Reporter = Callable[[str], None]
 PATIENCE = 300.0
 LIGHT = ("connections cut", "network delayed", "reply to a commit dropped")  # some of them may pile up
 
@@ -27,7 +27,7 @@ class Record:
     seed: int
     landed: list[Landed] = field(default_factory=list)
     missed: list[str] = field(default_factory=list)
-    accounts: list[list[Account]] = field(default_factory=list)
+    verifications: list[list[Verification]] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
@@ -35,8 +35,10 @@ class Record:
         return Counter(each.kind for each in self.landed)
 
     @property
-    def sound(self) -> bool:
-        return bool(self.accounts) and all(each.sound for accounts in self.accounts for each in accounts)
+    def ok(self) -> bool:
+        return bool(self.verifications) and all(
+            each.ok for verifications in self.verifications for each in verifications
+        )
 
     def save(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self), indent=1))
@@ -51,7 +53,7 @@ def run_campaign(
     kinds: Sequence[str] = (),
     only: Sequence[str] = (),
     check_every: int = 25,
-    say: Say = print,
+    report: Reporter = print,
 ) -> Record:
     """Let faults of chosen kinds happen in turn, or so many by chance, of all or `only` some; then verify."""
     record, began = Record(seed), time.monotonic()
@@ -59,10 +61,10 @@ def run_campaign(
         found.driver.start()
         assert found.await_progress(PATIENCE), "the pipeline did not start"
         for kind in kinds or _by_chance(found, record, faults or 0, only or list(KINDS)):
-            _happen(found, kind, record, say)
-            if len(record.landed) // check_every > len(record.accounts):
-                record.accounts.append(_check(found, spark, say))
-        record.accounts.append(_check(found, spark, say))
+            _happen(found, kind, record, report)
+            if len(record.landed) // check_every > len(record.verifications):
+                record.verifications.append(_check(found, spark, report))
+        record.verifications.append(_check(found, spark, report))
         assert found.driver.stop() == 0
     record.seconds = time.monotonic() - began
     return record
@@ -76,14 +78,14 @@ def _by_chance(found: World, record: Record, faults: int, names: Sequence[str]) 
         yield found.random.choices(names, [KINDS[name][0] for name in names])[0]
 
 
-def _happen(found: World, kind: str, record: Record, say: Say) -> None:
+def _happen(found: World, kind: str, record: Record, report: Reporter) -> None:
     landed = KINDS[kind][1](found)
     if landed is None:
         record.missed.append(kind)
         return
     record.landed.append(landed)
     refused = f"; refused: {landed.loud}" if landed.loud else ""
-    say(f"{len(record.landed):3} {landed.kind}: {landed.detail}{refused}")
+    report(f"{len(record.landed):3} {landed.kind}: {landed.detail}{refused}")
     if not found.driver.alive:
         raise AssertionError(f"the driver has ended after {landed}: {found.driver.last_words()}")
     if landed.kind not in LIGHT or len(record.landed) % 3 == 0:
@@ -91,17 +93,17 @@ def _happen(found: World, kind: str, record: Record, say: Say) -> None:
         assert found.await_progress(PATIENCE), told + found.driver.last_words()
 
 
-def _check(found: World, spark: SparkSession, say: Say) -> list[Account]:
+def _check(found: World, spark: SparkSession, report: Reporter) -> list[Verification]:
     """Wait until the flows have caught up, while nothing new is sent, and compare with the log."""
     found.pause()
     try:
         wait_until_caught_up(shop, found.direct, PATIENCE)
-        accounts = verify(shop, found.direct, spark)
+        verifications = verify(shop, found.direct, spark)
     finally:
         found.resume()
-    for each in accounts:
-        say(
+    for each in verifications:
+        report(
             f"    {each.flow}: {each.read} read, {each.found} of {each.expected} found, "
             f"{each.missing} missing, {each.repeated} repeated, {each.unexpected} unexpected {each.examples}"
         )
-    return accounts
+    return verifications

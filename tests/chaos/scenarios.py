@@ -1,4 +1,4 @@
-"""Faults that would spoil the shop's own accounts: each hurts something beside it, and judges that itself."""
+"""Faults that would spoil the shop's verifications: each hurts something beside it, and judges it."""
 
 import random
 import shutil

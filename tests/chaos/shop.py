@@ -23,7 +23,7 @@ receipts = replace(plain.receipts, format="avro")
 shop = Pipeline("shop")
 
 
-@shop.flow(reads={"sales": sales}, writes=receipts, outlets=(plain.suspects,), timeout="10 seconds")
+@shop.flow(reads={"sales": sales}, writes=receipts, side_outputs=(plain.suspects,), timeout="10 seconds")
 def bill(sales: DataFrame) -> DataFrame:
     return plain.bill(sales.drop("channel"))
 

@@ -127,7 +127,7 @@ class Version:
 
     def as_of(self, payments, profiles):
         join = joins.as_of(
-            profiles, on=self.who, time="at", since="at", keeps="1 day", watermark="1 hour", buckets=1
+            profiles, on=self.who, time="at", since="at", history="1 day", watermark="1 hour", buckets=1
         )
         return told("as_of", payments.transform(join), *self.event, "row.limit", *self._tier("row"))
 

@@ -49,7 +49,7 @@ def copy(readings: DataFrame) -> DataFrame:
 
 
 @hours.flow(
-    reads={"readings": copied}, writes=counted, outlets=(late,), options={"maxOffsetsPerTrigger": "60"}
+    reads={"readings": copied}, writes=counted, side_outputs=(late,), options={"maxOffsetsPerTrigger": "60"}
 )
 def count(readings: DataFrame) -> DataFrame:
     by_hour = windows.tumbling(

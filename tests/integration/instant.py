@@ -11,6 +11,6 @@ copies = Topic("instant.copies", Sale, key="customer")
 instant = Pipeline("instant")
 
 
-@instant.flow(reads={"orders": orders}, writes=copies, mode="realtime", checkpoint="5 seconds")
+@instant.flow(reads={"orders": orders}, writes=copies, mode="realtime", checkpoint_interval="5 seconds")
 def copy(orders: DataFrame) -> DataFrame:
     return orders

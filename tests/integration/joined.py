@@ -89,7 +89,7 @@ def keep_view(orders: DataFrame, products: DataFrame) -> DataFrame:
 def find_price(payments: DataFrame, products: DataFrame) -> DataFrame:
     """Each payment with the price that its product had then."""
     as_of = joins.as_of(
-        products, on="product", time="at", since="at", keeps="1 hour", watermark="1 minute", name="then",
+        products, on="product", time="at", since="at", history="1 hour", watermark="1 minute", name="then",
         buckets=4,
     )  # fmt: skip
     found = payments.transform(as_of)

@@ -71,7 +71,7 @@ history = Topic("pages.history", PageViews, key="page")
 pages, archive = Pipeline("pages"), Pipeline("pages-archive")
 
 
-@pages.flow(reads={"views": views}, writes=minutes, outlets=(late_views,))
+@pages.flow(reads={"views": views}, writes=minutes, side_outputs=(late_views,))
 def by_minute(views: DataFrame) -> DataFrame:
     """Views of each page by the minute, corrected for five minutes after."""
     counted = windows.tumbling(
@@ -112,7 +112,7 @@ def by_number(views: DataFrame) -> DataFrame:
     """Each view with its number among those of its page, in the order of the log."""
     returns = "id string, page string, at timestamp, number long"
     return views.transform(
-        keyed.stateful(number_views, by="page", keeps="views long", returns=returns, buckets=4)
+        keyed.stateful(number_views, by="page", state="views long", returns=returns, buckets=4)
     )
 
 
@@ -123,7 +123,7 @@ def by_hour(views: DataFrame) -> DataFrame:
     return views.transform(hours.agg(longest=agg.max("seconds")))
 
 
-@pages.flow(reads={"views": views}, writes=live, mode="realtime", checkpoint="5 seconds")
+@pages.flow(reads={"views": views}, writes=live, mode="realtime", checkpoint_interval="5 seconds")
 def as_they_come(views: DataFrame) -> DataFrame:
     """Views of the last minutes, told again with every view."""
     hops = windows.hopping(

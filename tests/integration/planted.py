@@ -156,7 +156,9 @@ def forgetful(self, *given):
 def half(self, flow, label, results):
     """Side outputs are lost on the way."""
     rows = make_messages(self, flow, label, results)
-    return rows.where(F.col("topic") != suspects.name) if flow.mode == "stream" and flow.outlets else rows
+    return (
+        rows.where(F.col("topic") != suspects.name) if flow.mode == "stream" and flow.side_outputs else rows
+    )
 
 
 def careless(self, entries):
@@ -195,7 +197,11 @@ for _name in SINKS:
     _flow(_name)
 _flow("ledger_first", writes=table)
 _flow("uncommitted", options={"planted": "uncommitted"})
-_flow("outlet_lost", lambda sales: sales.withColumn("outlet", F.expr(DOUBT)), outlets=(suspects,))
+_flow(
+    "side_output_lost",
+    lambda sales: sales.withColumn("_side_output", F.expr(DOUBT)),
+    side_outputs=(suspects,),
+)
 _flow("by_chance", lambda sales: sales.withColumn("amount", F.expr(CHANCE)))
 
 if sys.argv[1:2] == ["run"]:

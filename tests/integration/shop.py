@@ -47,11 +47,11 @@ latest = PostgresTable("shop_latest", key="customer", write="upsert")
 shop = Pipeline("shop")
 
 
-@shop.flow(reads={"sales": sales}, writes=receipts, outlets=(suspects,), timeout="10 seconds")
+@shop.flow(reads={"sales": sales}, writes=receipts, side_outputs=(suspects,), timeout="10 seconds")
 def bill(sales: DataFrame) -> DataFrame:
     """A receipt for every sale; those that are too large to be true go to the suspects."""
     taxed = sales.withColumn("tax", (F.col("amount") * F.lit(Decimal("0.19"))).cast("decimal(12,2)"))
-    return taxed.withColumn("outlet", F.when(F.col("amount") > 900, "shop.suspects")).drop("id")
+    return taxed.withColumn("_side_output", F.when(F.col("amount") > 900, "shop.suspects")).drop("id")
 
 
 @shop.flow(reads={"receipts": receipts}, writes=PostgresTable("shop_receipts"))

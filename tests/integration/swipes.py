@@ -51,7 +51,9 @@ def stream(swipes: DataFrame) -> DataFrame:
     return count_swipes(swipes)
 
 
-@modes.flow(reads={"swipes": swipes}, writes=results("realtime"), mode="realtime", checkpoint="5 seconds")
+@modes.flow(
+    reads={"swipes": swipes}, writes=results("realtime"), mode="realtime", checkpoint_interval="5 seconds"
+)
 def realtime(swipes: DataFrame) -> DataFrame:
     return count_swipes(swipes)
 

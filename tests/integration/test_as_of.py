@@ -59,7 +59,7 @@ def test_each_event_gets_the_row_of_its_time(spark, early, seed):
     options = {"watermark": "45 seconds"} if early == "wait" else {"early": "correct"}
 
     def joined(events, table):
-        return events.transform(operator(table, keeps="1 hour", **options))
+        return events.transform(operator(table, history="1 hour", **options))
 
     with Feed(spark, joined, events=EVENTS, table=TABLE) as feed:
         for first in range(0, 240, 60):
@@ -91,7 +91,7 @@ def enumerate_in(versions, batch=None):
 
 def test_versions_go_after_their_time_and_an_older_event_says_so(spark):
     def joined(events, table):
-        return events.transform(operator(table, keeps="10 seconds", early="correct"))
+        return events.transform(operator(table, history="10 seconds", early="correct"))
 
     with Feed(spark, joined, events=EVENTS, table=TABLE) as feed:
         feed.send(table=[table_row(n, ("a", n, f"home{n}")) for n in range(5)])
@@ -106,13 +106,13 @@ def test_versions_go_after_their_time_and_an_older_event_says_so(spark):
 def test_what_can_not_be_joined_is_refused(spark):
     events, table = (spark.createDataFrame([], schema) for schema in (EVENTS, TABLE))
     with pytest.raises(FlowError, match="need a watermark"):
-        operator(table, keeps="1 hour")
+        operator(table, history="1 hour")
     with pytest.raises(FlowError, match="can't 'guess'"):
-        operator(table, keeps="1 hour", early="guess")
+        operator(table, history="1 hour", early="guess")
     with pytest.raises(FlowError, match="has no column 'card'"):
-        events.drop("card").transform(operator(table, keeps="1 hour", early="correct"))
+        events.drop("card").transform(operator(table, history="1 hour", early="correct"))
     with pytest.raises(FlowError, match="have a column 'profile' already"):
-        events.withColumn("profile", events.n).transform(operator(table, keeps="1 hour", early="correct"))
+        events.withColumn("profile", events.n).transform(operator(table, history="1 hour", early="correct"))
 
 
 KEYED = "struct<name:string,weight:double,day:timestamp>"
@@ -127,7 +127,7 @@ def test_keys_of_any_type_and_rows_without_a_place(spark):
 
     def joined(events, table):
         as_of = joins.as_of(
-            table, on="who", time="at", since="since", keeps="1 hour", early="correct", buckets=2
+            table, on="who", time="at", since="since", history="1 hour", early="correct", buckets=2
         )
         return events.transform(as_of)
 
@@ -145,7 +145,7 @@ def test_keys_of_any_type_and_rows_without_a_place(spark):
 def test_what_is_dated_ahead_waits_as_long_as_its_own_time_says(spark):
     def joined(events, table):
         mark = Watermark("10 seconds", future="1 minute")
-        return events.transform(operator(table, keeps="1 hour", watermark=mark))
+        return events.transform(operator(table, history="1 hour", watermark=mark))
 
     ahead = ("a", 2, at(600), source(1, 0))
     events = [event_row(0, ("a", 0, 1)), ahead, event_row(2, ("a", 10, 3))]
@@ -161,7 +161,7 @@ def test_what_is_dated_ahead_waits_as_long_as_its_own_time_says(spark):
 
 def test_keys_and_times_that_do_not_fit_are_refused_when_a_flow_is_planned(spark):
     events, table = (spark.createDataFrame([], schema) for schema in (EVENTS, TABLE))
-    correct = {"keeps": "1 hour", "early": "correct"}
+    correct = {"history": "1 hour", "early": "correct"}
     with pytest.raises(FlowError, match="a join of 'card', string, with 'card', int"):
         events.transform(operator(table.withColumn("card", F.lit(1)), **correct))
     with pytest.raises(FlowError, match="a join of 'card', string, with 'card', int"):

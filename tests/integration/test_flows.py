@@ -107,9 +107,9 @@ def test_a_pipeline_end_to_end(place, spark):
         kept = dict(database.execute("select customer, amount from shop_latest").fetchall())
     assert kept == {sale.customer: sale.amount for sale in small}
 
-    accounts = verify(shop, place, spark)
-    assert [account.flow for account in accounts if not account.sound] == []
-    assert {account.flow: account.found for account in accounts}["dead-letters"] == 1
+    verifications = verify(shop, place, spark)
+    assert [verification.flow for verification in verifications if not verification.ok] == []
+    assert {verification.flow: verification.found for verification in verifications}["dead-letters"] == 1
     assert sum(lag.events for lag in Groups(place).lag("penstock.shop.bill")) == 0
     store = ProgressStore(place.data / "progress.db")
     assert sum(batch.rows for batch in store.recent("shop", "bill")) == 301
@@ -157,7 +157,7 @@ def test_a_schema_that_appears_in_mid_stream_is_fetched_and_nothing_is_lost(plac
     with Registry(place) as registry:
         with Producer(place, schemas=registry) as producer:
             producer.send_all(old, [Old(f"a{n}", NOW) for n in range(10)])
-        with Runner(pipeline, place, spark=spark, say=lambda flow, what: said.append(what)) as runner:
+        with Runner(pipeline, place, spark=spark, report=lambda flow, what: said.append(what)) as runner:
             wait_for(place, target, 10)
             with Producer(place, schemas=registry) as producer:
                 producer.send_all(new, [New(f"b{n}", NOW, "dog") for n in range(10)])

@@ -27,12 +27,12 @@ def test_a_flow_in_real_time_is_killed_while_it_writes_and_told_of(settings, spa
     apply([orders], Broker(place))
     said = []
     harness = CrashHarness(
-        instant, MODULE, place, feed=lambda number: feed(place, number), timeout=120, say=said.append
+        instant, MODULE, place, feed=lambda number: feed(place, number), timeout=120, report=said.append
     )
     report = harness.run(spark, rounds=harness.rounds()[:1])
     assert report.kills == [{"instant.copy": "results.written"}]
-    assert report.sound, report.accounts
-    assert report.accounts[0].found >= report.accounts[0].expected == 100
+    assert report.ok, report.verifications
+    assert report.verifications[0].found >= report.verifications[0].expected == 100
     assert said[0] == "round 1 of 1: copy at results.written"
     assert "lets the pipeline work on what is left" in said
     assert "copy recomputes the results of 100 offsets" in said

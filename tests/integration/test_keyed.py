@@ -260,7 +260,7 @@ def test_names_that_are_not_free_and_times_that_are_none_are_refused(spark):
         rows.transform(keyed.recent(by="card", time="kind", within="1 minute"))
     with pytest.raises(FlowError, match="the time 'kind' is string, expected a timestamp"):
         rows.transform(
-            keyed.stateful(print, by="card", keeps="n int", returns="n int", time="kind", watermark="1 hour")
+            keyed.stateful(print, by="card", state="n int", returns="n int", time="kind", watermark="1 hour")
         )
     with pytest.raises(FlowError, match="has no column 'user'; it has card"):
         rows.transform(keyed.recent(by="user", time="at", within="1 minute"))
@@ -276,4 +276,4 @@ def test_names_that_are_not_free_and_times_that_are_none_are_refused(spark):
 def test_a_key_that_is_nan_is_refused_where_a_function_would_have_to_find_it(spark):
     rows = spark.sql("select double('NaN') as key, 1 as n")
     with pytest.raises(SparkRuntimeException, match="a key in column 'key' is NaN; cast it to a text"):
-        rows.transform(keyed.stateful(print, by="key", keeps="total int", returns="n int")).collect()
+        rows.transform(keyed.stateful(print, by="key", state="total int", returns="n int")).collect()

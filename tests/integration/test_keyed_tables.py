@@ -80,7 +80,7 @@ def test_in_real_time_with_a_row_that_changes_and_goes(settings, spark, tmp_path
         reads={"payments": payments, "profiles": profiles},
         writes=results,
         mode="realtime",
-        checkpoint="5 seconds",
+        checkpoint_interval="5 seconds",
     )
     def judge(payments, profiles):
         recent = keyed.recent(by="card", time="at", within="1 minute", tables={"profile": profiles})

@@ -97,7 +97,7 @@ def test_a_second_up_attaches(platform: Platform) -> None:
     first = platform.up()
     before = pids(platform)
     said: list[str] = []
-    assert platform.up(say=said.append) == first
+    assert platform.up(report=said.append) == first
     assert pids(platform) == before
     assert sorted(line.split(" on ")[0] for line in said) == [
         "kafka is already running",

@@ -45,7 +45,7 @@ logins = Topic("lookup.logins", Login, key="user")
 
 def too_many(logins, rules):
     """More failures in a minute than the rule allows."""
-    judged = logins.transform(lookup.everywhere(rules, by="name", name="rules"))
+    judged = logins.transform(lookup.broadcast(rules, by="name", name="rules"))
     seen = judged.transform(keyed.recent(by="user", time="at", within="1 minute", at_most=10))
     failures = keyed.count(where=lambda login: login.failed)
     told = seen.where(failures > F.col("event.rules")["failures"]["threshold"])
@@ -54,7 +54,7 @@ def too_many(logins, rules):
 
 def drained(logins, rules):
     """A pattern whose amount is data."""
-    judged = logins.transform(lookup.everywhere(rules, by="name", name="rules"))
+    judged = logins.transform(lookup.broadcast(rules, by="name", name="rules"))
     pattern = Pattern.one("failed").then("amount > rules['large'].threshold")
     found = judged.transform(patterns.match(pattern, by="user", time="at", within="1 minute", at_most=10))
     return found.select("event.id", "user", "event.at", F.lit("drained").alias("reason"))
@@ -138,4 +138,4 @@ def test_what_is_looked_up_is_a_table_with_a_key(spark):
         pipeline.flow(reads={"logins": logins}, looks_up={"rules": logins}, writes=alarms)(too_many)
     stream = spark.readStream.format("rate").load()
     with pytest.raises(FlowError, match="can't be a stream; give it to the flow as looks_up"):
-        lookup.everywhere(stream, by="value", name="rules")
+        lookup.broadcast(stream, by="value", name="rules")

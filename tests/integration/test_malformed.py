@@ -223,7 +223,7 @@ def test_malformed_rows_of_a_table_that_is_looked_up_are_dead_letters(world, uni
         writes=Topic(f"{world.out}.copy", Wider, key="sensor"),
     )
     def copy(rows, limits):
-        return rows.transform(lookup.everywhere(limits, by="sensor", name="limits")).drop("limits")
+        return rows.transform(lookup.broadcast(limits, by="sensor", name="limits")).drop("limits")
 
     apply([limits], Broker(world.settings))
     bury(world, b"no limit", limits.name)

@@ -116,8 +116,8 @@ def test_flows_that_are_killed_give_the_results_of_the_log(settings, log, tmp_pa
     assert found("realtime", settings, deduplicate=True) == wanted
     verified = penstock("verify", "-m", MODULE, "--json", settings=place)
     assert verified.returncode == 0, verified.stdout + verified.stderr
-    accounts = {each["flow"]: each for each in json.loads(verified.stdout)}
-    assert accounts["stream"]["found"] == accounts["stream"]["expected"] == len(wanted)
+    verifications = {each["flow"]: each for each in json.loads(verified.stdout)}
+    assert verifications["stream"]["found"] == verifications["stream"]["expected"] == len(wanted)
     assert penstock("stop", settings=place).returncode == 3
 
 

@@ -107,9 +107,9 @@ def test_a_run_that_ends_by_itself_closes_what_it_can(place, settings, spark):
     found = read(counted, settings)
     assert sum(each.rows for each in found) == 2 * DAY - 8
     assert read(late, settings) == []
-    account = {each.flow: each for each in verify(hours, place, spark)}["count"]
-    assert account.sound, account
-    assert account.windows.waiting == 8
+    verification = {each.flow: each for each in verify(hours, place, spark)}["count"]
+    assert verification.ok, verification
+    assert verification.windows.waiting == 8
 
 
 @pytest.mark.timeout(300)

@@ -233,7 +233,7 @@ found = Topic("patterns.found", Found, key="user")
 watch = Pipeline("patterns")
 
 
-@watch.flow(reads={"acts": acts}, writes=found, mode="realtime", checkpoint="5 seconds")
+@watch.flow(reads={"acts": acts}, writes=found, mode="realtime", checkpoint_interval="5 seconds")
 def unlocked(acts):
     pattern = Pattern.times(3, "kind = 'failed'").then("kind = 'transfer'", unless="kind = 'reset'")
     matches = acts.transform(patterns.match(pattern, by="user", time="at", within="1 minute", at_most=20))

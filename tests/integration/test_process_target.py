@@ -176,7 +176,7 @@ def test_an_id_is_made_of_the_flow_the_source_and_the_row(spark):
         (lambda frame: frame.withColumn("card", F.lit(None)), "'card' as void"),
         (lambda frame: frame.withColumn("extra", F.lit(1)), "a column 'extra'"),
         (lambda frame: frame.withColumn(DELETED, F.lit(True)), "only a table takes deletions"),
-        (lambda frame: frame.withColumn("outlet", F.lit(1)), "`outlet` as int"),
+        (lambda frame: frame.withColumn("_side_output", F.lit(1)), "`_side_output` as int"),
         (lambda frame: frame.withColumn("line", F.struct(F.lit("p").alias("product"))), "'line' as struct"),
     ],
 )
@@ -200,29 +200,29 @@ LINE = ", line struct<product:string,price:decimal(12,2),gift:boolean>"
         ({"share": float("nan")}, "'share' is null or no double"),
         ({"channel": "phone"}, "'channel'"),
         ({"line": ("p", None, True)}, "'line' is null or no struct"),
-        ({"outlet": "nowhere"}, "flow 'f': no outlet is called 'nowhere'"),
+        ({"_side_output": "nowhere"}, "flow 'f': no side output is called 'nowhere'"),
     ],
 )
 def test_a_row_that_has_no_place_in_its_topic_fails_loudly(spark, change, says):
-    frame = results(spark, {"line": None, "outlet": None} | change, more=LINE + ", outlet string")
+    frame = results(spark, {"line": None, "_side_output": None} | change, more=LINE + ", _side_output string")
     with pytest.raises(Exception, match=says):
         encoded(frame, ALERTS, flow="f").collect()
 
 
-def test_rows_with_an_outlet_go_to_its_topic(spark):
+def test_rows_with_a_side_output_go_to_its_topic(spark):
     frame = results(
         spark,
-        {"outlet": None, "delay": None, "line": ("p", Decimal("2.00"), True)},
-        {"outlet": "lates", "delay": 5, "count": None, "line": None},
-        more=LINE + ", outlet string, delay int",
+        {"_side_output": None, "delay": None, "line": ("p", Decimal("2.00"), True)},
+        {"_side_output": "lates", "delay": 5, "count": None, "line": None},
+        more=LINE + ", _side_output string, delay int",
     )
-    first, second = encoded(frame, ALERTS, flow="f", outlets={"lates": LATES}).collect()
+    first, second = encoded(frame, ALERTS, flow="f", side_outputs={"lates": LATES}).collect()
     assert ALERTS.codec().decode(bytes(first.value)).line == Line("p", Decimal(2), True)
     late = LATES.codec().decode(bytes(second.value))
     assert late == Late("c1", 5, NOW, id=late.id)
     assert (first.topic, second.topic, bytes(second.key)) == ("alerts", "lates", b"5")
     with pytest.raises(FlowError, match="'delay'"):
-        encoded(frame.drop("delay"), ALERTS, flow="f", outlets={"lates": LATES})
+        encoded(frame.drop("delay"), ALERTS, flow="f", side_outputs={"lates": LATES})
 
 
 @dataclass(frozen=True)

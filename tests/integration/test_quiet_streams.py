@@ -67,10 +67,10 @@ def test_the_windows_of_a_quiet_stream_close(settings, spark, tmp_path):
         for topic, rows in ((native, len(sent)), (stateful, 2 * len(sent))):
             found = told(topic, settings, runner, rows)
             assert {(each.kind, each.rows) for each in found} == {("on time", 1)}
-    accounts = {each.flow: each for each in verify(pulses("2 seconds"), place, spark)}
-    assert accounts["natively"].sound, accounts["natively"]
-    assert (accounts["natively"].expected, accounts["natively"].found) == (3, 3)
-    assert accounts["with_state"].windows == Conservation(taken=6, told=6, waiting=0, sent=0, dropped=0)
+    verifications = {each.flow: each for each in verify(pulses("2 seconds"), place, spark)}
+    assert verifications["natively"].ok, verifications["natively"]
+    assert (verifications["natively"].expected, verifications["natively"].found) == (3, 3)
+    assert verifications["with_state"].windows == Conservation(taken=6, told=6, waiting=0, sent=0, dropped=0)
 
 
 @pytest.mark.timeout(200)

@@ -138,7 +138,7 @@ def lag(case):
     return [each.events for each in Groups(case.settings).lag(f"{case.group}.lag")]
 
 
-def redrive(case):
+def redriven(case):
     return redrive(case.name, case.settings).sent
 
 
@@ -149,7 +149,7 @@ CLIENTS = {
     "Queue": (take, ["one", "three"]),
     "Registry": (register, 1),
     "Groups.lag": (lag, [2]),
-    "dead letters sent again": (redrive, 1),
+    "dead letters redriven": (redriven, 1),
 }
 
 
@@ -259,7 +259,7 @@ def test_a_pipeline_needs_the_permissions_that_are_listed_and_loses_nothing_with
     run(guarded, settings, spark)
     assert found(booked, broker.open) == paid
     broker.grant("clerk", *permissions("verify", topic=payments.name, result=booked.name))
-    assert all(account.sound for account in verify(guarded, settings, spark))
+    assert all(verification.ok for verification in verify(guarded, settings, spark))
     assert Broker(broker.open).committed_end(payments.name + DEAD_LETTERS)[0] > 0
     assert Groups(settings).lag("penstock.guarded.book")
     assert_hidden(tmp_path, caplog.text + "".join(capfd.readouterr()))

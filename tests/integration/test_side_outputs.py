@@ -86,9 +86,9 @@ def test_a_flow_writes_a_table_and_sends_the_rest_to_topics(settings, spark, pai
     table = PostgresTable(f"honest_{unique}")
 
     def split(rows, limit=500):
-        return rows.withColumn("outlet", F.when(F.col("amount") > limit, suspects.name)).drop("id")
+        return rows.withColumn("_side_output", F.when(F.col("amount") > limit, suspects.name)).drop("id")
 
-    pipeline = copying(f"p{unique}", source, table, split, outlets=(suspects,))
+    pipeline = copying(f"p{unique}", source, table, split, side_outputs=(suspects,))
     run_once(pipeline, place, spark)
     send(place, source, make_sales(100, seed=2, start=100))
     run_once(pipeline, place, spark)
@@ -99,11 +99,13 @@ def test_a_flow_writes_a_table_and_sends_the_rest_to_topics(settings, spark, pai
         columns = database.execute(f"select * from honest_{unique} limit 0").description
     assert (kept[0], kept[1] <= 500, len(read(place, suspects.name))) == (200 - large, True, large)
     assert [column.name for column in columns] == ["id", "customer", "amount", "at"]
-    account, _ = verify(pipeline, place, spark)
-    assert (account.sound, account.found, account.expected) == (True, 200, 200)
+    verification, _ = verify(pipeline, place, spark)
+    assert (verification.ok, verification.found, verification.expected) == (True, 200, 200)
     with psycopg.connect(reveal(place.postgres)) as database:
         database.execute(f"delete from honest_{unique} where id = (select min(id) from honest_{unique})")
     assert verify(pipeline, place, spark)[0].missing == 1
-    stray = copying(f"q{unique}", source, table, lambda rows: split(rows).drop("amount"), outlets=(suspects,))
+    stray = copying(
+        f"q{unique}", source, table, lambda rows: split(rows).drop("amount"), side_outputs=(suspects,)
+    )
     with pytest.raises(FlowError, match="amount"):
         run_once(stray, place, spark)

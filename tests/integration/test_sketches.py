@@ -83,7 +83,7 @@ def test_duplicates_are_left_out_at_once_and_what_can_not_be_judged_is_set_aside
         late = feed.send(rows=[("ann", at(30), 6), ("eve", at(9000), 7)])
     assert sorted(row.n for row in first) == [1, 3]
     assert [row.n for row in again] == [5]
-    assert {(row.n, row.outlet) for row in late} == {(6, "late"), (7, None)}
+    assert {(row.n, row._side_output) for row in late} == {(6, "late"), (7, None)}
     table = spark.createDataFrame(
         [("ann", at(0), 1), ("ann", at(10), 2), ("ann", at(4000), 3)], "user string, at timestamp, n long"
     )

@@ -1,4 +1,4 @@
-"""Functions over keyed state on Spark: as a stream, in replay, by a plain count; alarms, growing state."""
+"""Functions over keyed state on Spark: as a stream, in replay, by a plain count; timers, growing state."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -58,7 +58,7 @@ def expected(log, ttl=None):
 
 def operators(**more):
     return keyed.stateful(
-        counted, by="user", keeps="seen long", returns="n long, seen long", buckets=5, **more
+        counted, by="user", state="seen long", returns="n long, seen long", buckets=5, **more
     )
 
 
@@ -84,10 +84,10 @@ def absences(rows, state):
     return known.filter(~over).select("user", leaves=leaves), known.filter(over).select("user", "leaves")
 
 
-def test_an_alarm_wakes_its_key_when_the_watermark_has_passed_it(spark):
+def test_a_timer_wakes_its_key_when_the_watermark_has_passed_it(spark):
     operator = keyed.stateful(
-        absences, by="user", keeps="leaves timestamp", returns="user string, leaves timestamp",
-        time="at", watermark="5 seconds", alarm="leaves", buckets=2,
+        absences, by="user", state="leaves timestamp", returns="user string, leaves timestamp",
+        time="at", watermark="5 seconds", timer="leaves", buckets=2,
     )  # fmt: skip
     with Feed(spark, lambda visits: visits.transform(operator), visits=SCHEMA) as feed:
         assert feed.send(visits=[row(0, "a", 0), row(1, "b", 3)]) == []
@@ -112,19 +112,19 @@ def test_an_alarm_wakes_its_key_when_the_watermark_has_passed_it(spark):
 )
 def test_what_can_not_be_is_refused(more, told):
     with pytest.raises(FlowError, match=told):
-        keyed.stateful(counted, **{"by": "user", "keeps": "seen long", "returns": "n long", **more})
+        keyed.stateful(counted, **{"by": "user", "state": "seen long", "returns": "n long", **more})
 
 
-def test_state_that_does_not_fit_its_key_or_alarm_is_refused(spark):
+def test_state_that_does_not_fit_its_key_or_timer_is_refused(spark):
     rows = spark.createDataFrame([], SCHEMA)
     for keeps, more, told in (
         ("user string", {}, "declares the column 'user'"),
         ("due boolean", {}, "declares the column 'due'"),
-        ("seen long", {"alarm": "gone"}, "'gone' is no column"),
-        ("seen long", {"alarm": "seen"}, "is bigint, expected a timestamp"),
+        ("seen long", {"timer": "gone"}, "'gone' is no column"),
+        ("seen long", {"timer": "seen"}, "is bigint, expected a timestamp"),
     ):
         operator = keyed.stateful(
-            counted, by="user", keeps=keeps, returns="n long", time="at", watermark="1 second", **more
+            counted, by="user", state=keeps, returns="n long", time="at", watermark="1 second", **more
         )
         with pytest.raises(FlowError, match=told):
             rows.transform(operator)
@@ -153,7 +153,7 @@ def pipeline(keeps, function=counted):
     @made.flow(reads={"visits": visits}, writes=seen, output="append")
     def counts(visits):
         returns = "id string, n long, seen long, at timestamp"
-        return visits.transform(keyed.stateful(function, by="user", keeps=keeps, returns=returns, buckets=2))
+        return visits.transform(keyed.stateful(function, by="user", state=keeps, returns=returns, buckets=2))
 
     return made
 

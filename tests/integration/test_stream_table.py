@@ -91,7 +91,9 @@ def test_in_real_time_much_that_waits_is_worked_on_in_batches_first(
     payments, known = (Topic(f"{unique}.{name}", Known, key="card") for name in ("payments", "known"))
     pipeline = Pipeline(unique)
 
-    @pipeline.flow(reads={"payments": payments}, writes=known, mode="realtime", checkpoint="5 seconds")
+    @pipeline.flow(
+        reads={"payments": payments}, writes=known, mode="realtime", checkpoint_interval="5 seconds"
+    )
     def pass_on(payments):
         return payments
 

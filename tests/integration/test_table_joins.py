@@ -182,9 +182,9 @@ def test_a_table_may_have_columns_of_any_name(spark):
     table = spark.createDataFrame(rows, f"row string, `a.b` string, _deleted boolean, {SOURCE}")
     small = lookup.current(table, "row")
     assert small.collect() == [("a", "b")]
-    (found,) = table.transform(lookup.everywhere(small, by="a.b", name="rules")).select("rules").collect()
+    (found,) = table.transform(lookup.broadcast(small, by="a.b", name="rules")).select("rules").collect()
     assert found.rules["b"].row == "a"
     with pytest.raises(FlowError, match="events have a column 'row' already"):
-        table.transform(lookup.everywhere(small, by="row", name="row"))
+        table.transform(lookup.broadcast(small, by="row", name="row"))
     view = table.transform(joins.tables(table, on="a.b", keys="row"))
     assert len(view.collect()) == 1

@@ -134,7 +134,9 @@ def test_what_can_not_be_learned_is_trouble_and_not_the_end_of_a_thread(world, m
     monkeypatch.setattr(Planner, "results", unknown)
     monkeypatch.setattr(Planner, "learn", away)
     said = []
-    runner = Runner(copying(world), world.settings, spark=world.spark, say=lambda _, what: said.append(what))
+    runner = Runner(
+        copying(world), world.settings, spark=world.spark, report=lambda _, what: said.append(what)
+    )
     with runner:
         deadline = time.monotonic() + 20
         while not any("can't be learned" in each for each in said):
@@ -148,9 +150,9 @@ def test_what_can_not_be_learned_is_trouble_and_not_the_end_of_a_thread(world, m
 def test_partitions_that_are_added_in_real_time_are_taken_in(world, monkeypatch):
     """All tasks of a real-time batch run at once: new ones need a new plan."""
     monkeypatch.setattr("penstock.pipeline.attempt._LOOK_AT_TOPICS", 1.0)
-    pipeline = copying(world, mode="realtime", checkpoint="5 seconds")
+    pipeline = copying(world, mode="realtime", checkpoint_interval="5 seconds")
     said = []
-    runner = Runner(pipeline, world.settings, spark=world.spark, say=lambda _, what: said.append(what))
+    runner = Runner(pipeline, world.settings, spark=world.spark, report=lambda _, what: said.append(what))
     with runner:
         await_results(world, 9)
         Broker(world.settings).grow(world.topic, 4)

@@ -69,15 +69,15 @@ class Shop:
         @made.flow(reads={"sales": self.sales, "tiers": self.tiers}, writes=self.ranked)
         def rank(sales, tiers):
             then = joins.as_of(
-                tiers, on="customer", time="at", since="at", keeps="1 day", watermark="1 second", buckets=2
+                tiers, on="customer", time="at", since="at", history="1 day", watermark="1 second", buckets=2
             )
             return sales.transform(then).selectExpr("customer", "row.name as tier", "at", "_source")
 
-        @made.flow(reads={"sales": self.sales}, writes=self.every, outlets=(self.late,))
+        @made.flow(reads={"sales": self.sales}, writes=self.every, side_outputs=(self.late,))
         def windows_appended(sales):
             return sales.transform(by_minute.agg(spent=agg.sum("amount")))
 
-        @made.flow(reads={"sales": self.sales}, writes=self.last, outlets=(self.late,))
+        @made.flow(reads={"sales": self.sales}, writes=self.last, side_outputs=(self.late,))
         def windows_kept(sales):
             return sales.transform(by_minute.agg(spent=agg.sum("amount")))
 
@@ -131,18 +131,18 @@ def test_what_is_right_is_believed_and_what_is_wrong_is_not(settings, spark, uni
         producer.send_bytes(shop.encoded.name, b"c1", b"\0\0\0\x99\x99what is this")
     run_once(shop.pipeline, place, spark)  # of what is made Avro now, the copies may have to wait
     said = []
-    accounts = {
+    verifications = {
         each.flow: each
-        for each in verify(shop.pipeline, place, spark, say=lambda flow, what: said.append((flow, what)))
+        for each in verify(shop.pipeline, place, spark, report=lambda flow, what: said.append((flow, what)))
     }
-    assert [each for each in accounts.values() if not each.sound] == []
-    assert (accounts["to_avro"].found, accounts["from_avro"].found >= 100) == (106, True)
-    assert accounts["dead-letters"].found == 1
-    ranked = accounts["rank"]
+    assert [each for each in verifications.values() if not each.ok] == []
+    assert (verifications["to_avro"].found, verifications["from_avro"].found >= 100) == (106, True)
+    assert verifications["dead-letters"].found == 1
+    ranked = verifications["rank"]
     assert (ranked.found, ranked.missing, ranked.waiting) == (ranked.expected, 0, 106 - ranked.found)
     assert 0 < ranked.waiting < 106
     for name in ("windows_appended", "windows_kept"):
-        rows = accounts[name].windows
+        rows = verifications[name].windows
         assert (rows.taken, rows.exact) == (106, True)
         assert rows.told > 100 > rows.sent > 0
         assert rows.waiting > 0
@@ -153,6 +153,6 @@ def test_what_is_right_is_believed_and_what_is_wrong_is_not(settings, spark, uni
         database.execute(f"delete from last_{unique} where customer = 'c0'")
     alone = Pipeline(shop.pipeline.name)
     alone.flows["windows_kept"] = shop.pipeline.flows["windows_kept"]
-    account, _ = verify(alone, place, spark)
-    assert not account.sound
-    assert account.missing > 10
+    verification, _ = verify(alone, place, spark)
+    assert not verification.ok
+    assert verification.missing > 10

@@ -29,7 +29,7 @@ class Payment(Event):
 payments = Topic("plans.payments", Payment)
 
 
-def alarmed(rows, state):
+def woken(rows, state):
     return state, rows
 
 
@@ -52,10 +52,10 @@ OPERATORS = {
         Pattern.one("amount = 1").not_followed_by("amount = 2", within="1 hour"), **BY, within="2 hours"
     ),
     "first": lambda: dedup.first(**BY, within="1 hour"),
-    "stateful": lambda: keyed.stateful(alarmed, **BY, keeps="n long", returns="card string", ttl="1 hour"),
+    "stateful": lambda: keyed.stateful(woken, **BY, state="n long", returns="card string", ttl="1 hour"),
     "merged": lambda: lambda rows: joins.merged(**BY, one=rows, two=rows),
     "within": lambda: lambda rows: rows.transform(joins.within(rows, **ON, before="1 hour")),
-    "as_of": lambda: lambda rows: rows.transform(joins.as_of(rows, **ON, since="at", keeps="1 day")),
+    "as_of": lambda: lambda rows: rows.transform(joins.as_of(rows, **ON, since="at", history="1 day")),
 }
 
 

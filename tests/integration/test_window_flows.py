@@ -89,13 +89,13 @@ def test_windows_that_are_killed_give_the_results_of_the_log(settings, log, tmp_
         assert run.stop() == 0
     finally:
         run.kill()
-    accounts = {each.flow: each for each in verify(pages, place, spark)}
+    verifications = {each.flow: each for each in verify(pages, place, spark)}
     for name in ("by_minute", "by_view"):
-        assert accounts[name].sound, accounts[name]
-        assert accounts[name].windows.taken == len(log) + 2
-        assert accounts[name].windows.waiting == 2  # the windows of the last ones are not over
+        assert verifications[name].ok, verifications[name]
+        assert verifications[name].windows.taken == len(log) + 2
+        assert verifications[name].windows.waiting == 2  # the windows of the last ones are not over
     for name in ("by_visit", "by_number"):
-        assert accounts[name].sound, accounts[name]
+        assert verifications[name].ok, verifications[name]
     check_minutes(settings, log)
     check_before(settings, log)
     check_numbered(settings, log)

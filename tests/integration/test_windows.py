@@ -120,7 +120,7 @@ def test_windows_with_a_late_policy_are_those_of_the_reference(shape, spark):
         results = feed.results
     wanted, late = expected(lambda: plain(20 * SECOND), given)
     assert found(results) == wanted
-    assert sorted(row.number for row in results if row.outlet == "late") == late
+    assert sorted(row.number for row in results if row._side_output == "late") == late
     assert late
     assert {kind for _, _, _, kind, _ in wanted} >= {"on time", "corrected"}
 
@@ -175,7 +175,7 @@ def test_native_windows_and_a_replay_are_those_of_the_reference(shape, spark):
 
 
 def test_every_row_is_counted_sent_or_dropped(spark):
-    """Rows in = rows in the last results + rows sent to the outlet."""
+    """Rows in = rows in the last results + rows sent to the side output."""
     windowing = windows.tumbling(
         "10 seconds",
         time="at",
@@ -192,7 +192,7 @@ def test_every_row_is_counted_sent_or_dropped(spark):
         feed.advance(at(10_000))
         results = feed.results
     latest = {(row.key, row.start): row for row in results if row.kind is not None}
-    sent = [row for row in results if row.outlet is not None]
+    sent = [row for row in results if row._side_output is not None]
     assert sum(row.rows for row in latest.values()) + len(sent) == sum(len(rows) for rows in given)
     total = sum((row.total for row in latest.values()), Decimal(0)) + sum(
         (row.amount for row in sent), Decimal(0)
@@ -238,9 +238,12 @@ def test_events_dated_ahead_do_not_move_the_watermark(spark):
     with Feed(spark, lambda rows: rows.transform(windowing.agg(n=agg.count())), rows=schema) as feed:
         feed.send(rows=[("a", at(1), at(1)), ("a", at(1000), at(2)), ("a", None, at(2))])
         out = feed.send(rows=[("a", at(2), at(2)), ("a", at(20), at(20))])
-    results = [(row.n, row.kind) for row in feed.results if row.outlet is None]
+    results = [(row.n, row.kind) for row in feed.results if row._side_output is None]
     assert results == [(2, "on time")]
-    assert [row.at and row.at.replace(tzinfo=UTC) for row in feed.results if row.outlet] == [at(1000), None]
+    assert [row.at and row.at.replace(tzinfo=UTC) for row in feed.results if row._side_output] == [
+        at(1000),
+        None,
+    ]
     assert out
 
 
@@ -294,8 +297,8 @@ def test_the_greatest_of_all_time_as_a_stream_and_in_replay(spark):
 PLAIN = {"time": "at", "watermark": "5 seconds"}
 LATE = {**PLAIN, "late": Late.send("late")}
 CLASHING = (
-    "key string, at timestamp, text string, kind string, start long, rows long, rank long, outlet string, "
-    "user struct<id:string>, tags map<string,string>"
+    "key string, at timestamp, text string, kind string, start long, rows long, rank long, "
+    "_side_output string, user struct<id:string>, tags map<string,string>"
 )
 REFUSED = {
     "the key 'kind' is a column of every result": lambda: windows.tumbling("1 s", by="kind", **PLAIN),
@@ -314,8 +317,10 @@ REFUSED = {
     "a ranking by 'm', which": lambda: windows.tumbling("1 s", by="key", **PLAIN).top(
         1, "m", F.count("*").alias("n")
     ),
-    "the key 'outlet' is a": lambda: windows.tumbling("1 s", by="outlet", **LATE).agg(n=agg.count()),
-    "events have a column kind, outlet": lambda: windows.tumbling("1 s", **LATE).agg(n=agg.count()),
+    "the key '_side_output' is a": lambda: windows.tumbling(
+        "1 s", by="_side_output", **LATE
+    ).agg(n=agg.count()),
+    "events have a column _side_output, kind": lambda: windows.tumbling("1 s", **LATE).agg(n=agg.count()),
     "events have a column kind, rows, start": lambda: windows.sliding("1 s", **PLAIN).agg(n=agg.count()),
     "the key '_us' has a name of Penstock's own": lambda: windows.tumbling("1 s", by="_us", **PLAIN),
     "names a column twice": lambda: windows.tumbling("1 s", by=("key", "key"), **PLAIN),
@@ -336,7 +341,7 @@ REFUSED = {
     "dedup.first has no key": lambda: dedup.first((), **PLAIN),
     "0 buckets": lambda: dedup.first("key", buckets=0, **PLAIN),
     "'text' is string": lambda: dedup.first("key", time="text", watermark="1 s"),
-    "events have a column 'outlet'": lambda: dedup.first("key", **LATE),
+    "events have a column '_side_output'": lambda: dedup.first("key", **LATE),
     "has no column 'card'": lambda: dedup.first("card", **PLAIN),
     "the key 'rank' is": lambda: ranking.top(1, "n", by="rank", n=agg.count()),
     "ranking.top has no key": lambda: ranking.top(1, "n", by=(), n=agg.count()),
@@ -409,7 +414,7 @@ def test_events_before_1970_are_late_in_a_stream(spark):
     with Feed(spark, lambda rows: rows.transform(counted), rows=schema) as feed:
         feed.send(rows=rows)
         feed.advance(at(10_000))
-    assert [(row.kind, row.outlet, row.n) for row in feed.results] == [
+    assert [(row.kind, row._side_output, row.n) for row in feed.results] == [
         (None, "late", 1),
         ("on time", None, None),
     ]

@@ -95,7 +95,7 @@ class Sessions:
         """One session of a group, and those of its results that are gone."""
         start, end = min(each.start for each in group), max(each.end for each in group)
         gone = [
-            (each.start, each.end, "withdrawn", each.rows)
+            (each.start, each.end, "retracted", each.rows)
             for each in group
             if each.told and each.start != start
         ]

@@ -33,7 +33,7 @@ def made(target, **options):
         (PostgresTable("t"), {"guarantee": "at-least-once"}, [AROUND[0], *POSTGRES, *AROUND[1:]]),
         (
             PostgresTable("t"),
-            {"outlets": (suspects,)},
+            {"side_outputs": (suspects,)},
             [AROUND[0], *KAFKA, "sink.side-outputs.written", *POSTGRES, *AROUND[1:]],
         ),
         (receipts, {"guarantee": "at-least-once"}, ["results.written", "flow.committed"]),

@@ -46,7 +46,7 @@ def describe(name="copy", **options):
         ({"guarantee": "effectively-once"}, "can't be effectively-once in stream mode"),
         ({"mode": "realtime", "guarantee": "exactly-once"}, "can't be exactly-once in realtime mode"),
         ({"mode": "realtime", "writes": table}, "second flow in stream mode"),
-        ({"mode": "realtime", "checkpoint": "1 second"}, "expected 5 s or more"),
+        ({"mode": "realtime", "checkpoint_interval": "1 second"}, "expected 5 s or more"),
         ({"name": "a flow"}, "not a flow's name"),
     ],
 )
@@ -65,11 +65,11 @@ def test_a_topic_can_be_read_under_one_name(mode):
             return one.union(two)
 
 
-def test_the_promise_is_that_of_the_mode_unless_less_is_asked_for():
-    assert describe().promise == "exactly-once"
-    assert describe(guarantee="at-least-once").promise == "at-least-once"
-    assert describe(mode="realtime").promise == "effectively-once"
-    assert describe(guarantee="at-least-once").in_mode("realtime").promise == "effectively-once"
+def test_the_guarantee_is_that_of_the_mode_unless_less_is_asked_for():
+    assert describe().effective_guarantee == "exactly-once"
+    assert describe(guarantee="at-least-once").effective_guarantee == "at-least-once"
+    assert describe(mode="realtime").effective_guarantee == "effectively-once"
+    assert describe(guarantee="at-least-once").in_mode("realtime").effective_guarantee == "effectively-once"
     with pytest.raises(FlowError, match="table"):
         describe(writes=table).in_mode("realtime")
 
@@ -144,7 +144,7 @@ def test_nobody_who_listens_can_end_a_flow(monkeypatch):
     def gone(*_):
         raise SystemExit
 
-    run = run_of(monkeypatch, NoBroker, say=gone)
+    run = run_of(monkeypatch, NoBroker, report=gone)
     run.start()
     assert not run.wait(0.5)
     assert run.status == "waiting"

@@ -70,7 +70,7 @@ def run(
             once=once,
             from_ledger=from_ledger,
             begin_anew=begin_anew,
-            say=_say,
+            report=_report,
         )
         if spark_log != "OFF":
             runner.spark.sparkContext.setLogLevel(spark_log)
@@ -107,16 +107,18 @@ def verify(pipeline: str, module: Module = None, as_json: Json = False) -> None:
     found = declared_pipeline(pipeline, tuple(module or settings.modules))
     spark = session(settings, name=f"verify {pipeline}")
     try:
-        accounts = verify_pipeline(found, settings, spark, say=None if as_json else _say)
+        verifications = verify_pipeline(found, settings, spark, report=None if as_json else _report)
     finally:
         spark.stop()
-    show(accounts, _COLUMNS, as_json=as_json, empty="no flows")
-    for account in accounts:
-        if account.windows is not None and not as_json:
-            console.print(f"  {account.flow}: {_sum(account.windows)}", highlight=False, markup=False)
-        for example in account.examples if not as_json else ():
-            console.print(f"  {account.flow}: {example}", highlight=False, markup=False)
-    if not all(account.sound for account in accounts):
+    show(verifications, _COLUMNS, as_json=as_json, empty="no flows")
+    for verification in verifications:
+        if verification.windows is not None and not as_json:
+            console.print(
+                f"  {verification.flow}: {_sum(verification.windows)}", highlight=False, markup=False
+            )
+        for example in verification.examples if not as_json else ():
+            console.print(f"  {verification.flow}: {example}", highlight=False, markup=False)
+    if not all(verification.ok for verification in verifications):
         raise typer.Exit(65)
     if not as_json:
         console.print("[green]nothing is missing, nothing unexpected[/green]")
@@ -147,7 +149,7 @@ def _sum(rows: Conservation) -> str:
     sign = "=" if rows.exact else "≠"
     return (
         f"{rows.taken:,} rows {sign} {rows.told:,} in results + {rows.waiting:,} waiting "
-        f"+ {rows.sent:,} set aside + {rows.dropped:,} dropped"
+        f"+ {rows.sent:,} in side outputs + {rows.dropped:,} dropped"
     )
 
 
@@ -158,9 +160,9 @@ def _pairs(given: list[str]) -> dict[str, str]:
     return pairs
 
 
-def _say(flow: str, what: str) -> None:
-    told = f"[dim]{time.strftime('%H:%M:%S')}[/dim] [bold]{escape(flow)}[/bold] {escape(what)}"
-    console.print(told, highlight=False, soft_wrap=True)
+def _report(flow: str, what: str) -> None:
+    line = f"[dim]{time.strftime('%H:%M:%S')}[/dim] [bold]{escape(flow)}[/bold] {escape(what)}"
+    console.print(line, highlight=False, soft_wrap=True)
 
 
 class _written_down:

@@ -161,7 +161,7 @@ def redrive_(name: str, module: Module = None, as_json: Json = False) -> None:
         typer.echo(json.dumps(vars(done)))
     else:
         repeated = f", {done.repeated} duplicates" if done.repeated else ""
-        console.print(f"{done.sent} redriven, {done.still_dead} still dead{repeated}")
+        console.print(f"{done.sent} sent again, {done.still_dead} still dead{repeated}")
 
 
 def _show_changes(changes: list[Change], as_json: bool) -> None:

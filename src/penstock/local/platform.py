@@ -16,7 +16,7 @@ from penstock.local.files import write_whole
 from penstock.local.kafka import Kafka
 from penstock.local.lock import held
 from penstock.local.postgres import Postgres
-from penstock.local.service import Say, Service, ServiceStatus
+from penstock.local.service import Reporter, Service, ServiceStatus
 from penstock.settings import ENDPOINTS, Settings
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ _OURS = ("logs", "flows", "running")
 
 
 def _silent(_: str) -> None:
-    """Say nothing."""
+    """Report nothing."""
 
 
 @dataclass(frozen=True)
@@ -55,21 +55,21 @@ class Platform:
                 f"services {self.services!r} can't be started", hint=f"known are {', '.join(SERVICES)}"
             )
 
-    def up(self, fresh: bool = False, say: Say = _silent) -> Settings:
+    def up(self, fresh: bool = False, report: Reporter = _silent) -> Settings:
         """Start what isn't running, attach to what is, and return where they are."""
         self._claim()
-        with held(self.data / _LOCK, say):
+        with held(self.data / _LOCK, report):
             if fresh:
-                self._stop(say)
+                self._stop(report)
                 self._empty()
-            return self._start(say)
+            return self._start(report)
 
-    def down(self, say: Say = _silent) -> None:
+    def down(self, report: Reporter = _silent) -> None:
         """Stop what `up` started; the data stays."""
         if not (self.data / _MARKER).exists():
             return
-        with held(self.data / _LOCK, say):
-            self._stop(say)
+        with held(self.data / _LOCK, report):
+            self._stop(report)
 
     def status(self) -> list[ServiceStatus]:
         """Return how each service is."""
@@ -94,18 +94,18 @@ class Platform:
             )
         write_whole(marker, "The data of a local Penstock; `penstock up --fresh` empties this folder.\n")
 
-    def _start(self, say: Say) -> Settings:
+    def _start(self, report: Reporter) -> Settings:
         described = self._described()
-        started = _together(described, lambda one: one.endpoint(service.start(one, say)))
+        started = _together(described, lambda one: one.endpoint(service.start(one, report)))
         found = {one.name: future.result() for one, future in started if not future.exception()}
         write_whole(self.data / ENDPOINTS, json.dumps(found, indent=2) + "\n")
         for _, future in started:
             future.result()
         return Settings.load(self.data, {"PENSTOCK_DATA": str(self.data)})
 
-    def _stop(self, say: Say) -> None:
+    def _stop(self, report: Reporter) -> None:
         (self.data / ENDPOINTS).unlink(missing_ok=True)
-        for _, future in _together(self._described(), lambda one: service.stop(one, say)):
+        for _, future in _together(self._described(), lambda one: service.stop(one, report)):
             future.result()
 
     def _empty(self) -> None:

@@ -12,7 +12,7 @@ import psutil
 from penstock.errors import ServiceError, SettingsError
 from penstock.local import files, ports, process
 
-Say = Callable[[str], None]
+Reporter = Callable[[str], None]
 State = Literal["running", "stopped", "crashed"]
 _OUTPUT_LIMIT = 5_000_000
 _ATTEMPTS = 3
@@ -64,29 +64,29 @@ class ServiceStatus:
     log: Path
 
 
-def start(service: Service, say: Say, patience: float = 60) -> int:
+def start(service: Service, report: Reporter, patience: float = 60) -> int:
     """Start a service, or attach to it if it runs, and return its port once it answers."""
     running = _running(service)
     if running and _answered(service, running, port := _port_in_use(service), patience):
-        say(f"{service.name} is already running on {ports.LOOPBACK}:{port}")
+        report(f"{service.name} is already running on {ports.LOOPBACK}:{port}")
         return port
     # What was running may have been killed a moment ago: it has ended by now.
     for _ in range(_ATTEMPTS):
         running, port = _launch(service)
         if _answered(service, running, port, patience):
-            say(f"{service.name} is running on {ports.LOOPBACK}:{port}")
+            report(f"{service.name} is running on {ports.LOOPBACK}:{port}")
             return port
         if service.port is not None or ports.is_free(port):
             break  # it did not end for want of the port
     raise _failure(service, "ended while starting")
 
 
-def stop(service: Service, say: Say, patience: float = 30) -> None:
+def stop(service: Service, report: Reporter, patience: float = 30) -> None:
     """Stop a service if it runs; its data stays."""
     running = _running(service)
     if running:
         process.stop(running, service.stop_signal, patience)
-        say(f"{service.name} is stopped")
+        report(f"{service.name} is stopped")
     _record(service).unlink(missing_ok=True)
 
 

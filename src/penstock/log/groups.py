@@ -159,13 +159,15 @@ class Groups:
         """Asked of a consumer: librdkafka's admin client crashes if the coordinator is not ready yet."""
         with asking(f"read the positions of group {group!r}", self._listener):
             topics = metadata(self._admin, self._listener).topics
-            everywhere = [
+            all_partitions = [
                 TopicPartition(name, number)
                 for name, topic in topics.items()
                 if not name.startswith("__")
                 for number in topic.partitions
             ]
-            found = patiently(lambda: committed(reader, self._listener, everywhere)) if everywhere else []
+            found = (
+                patiently(lambda: committed(reader, self._listener, all_partitions)) if all_partitions else []
+            )
         known = [each for each in found if each.offset >= 0]
         return sorted(known, key=lambda each: (each.topic, each.partition))
 

@@ -127,7 +127,7 @@ class Producer:
         headers: Headers | None = None,
         partition: int | None = None,
     ) -> bool:
-        """Hand over a message as it is, under the same promises as `send`."""
+        """Hand over a message as it is, under the same guarantees as `send`."""
         more: dict[str, Any] = {} if partition is None else {"partition": partition}
         if headers:
             more["headers"] = headers

@@ -44,7 +44,7 @@ class Queue(Generic[E]):
     A lease that was not decided on when the next is asked for, or when the queue is left, is released.
     `limit` is how often an event is handed out before it goes to `<topic>.dead-letters`, `lease` how long a
     worker may hold what it took; both belong to the group. `at_once` is about how many events a worker takes
-    at a time: a producer's batch is never split. Order is not promised. A queue belongs to one thread.
+    at a time: a producer's batch is never split. Order is not guaranteed. A queue belongs to one thread.
     """
 
     def __init__(

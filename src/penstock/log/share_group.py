@@ -14,7 +14,7 @@ _SPARE = 3
 
 
 def prepare(broker: Broker, group: str, limit: int, lease: timedelta) -> None:
-    """Set a share group up for a queue, or say why the broker would not keep the queue's promises."""
+    """Set a share group up for a queue, or say why the broker would not keep the queue's guarantees."""
     known = broker.group_config(group)
     if _LIMIT not in known:
         raise GroupError(

@@ -7,10 +7,9 @@ from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.progress import Progress, ProgressStore
 from penstock.pipeline.runner import Runner
 from penstock.pipeline.stored import Stored, stored_state
-from penstock.pipeline.verify import Account, verify
+from penstock.pipeline.verify import Verification, verify
 
 __all__ = [
-    "Account",
     "Conservation",
     "Flow",
     "Pipeline",
@@ -18,6 +17,7 @@ __all__ = [
     "ProgressStore",
     "Runner",
     "Stored",
+    "Verification",
     "forget",
     "stored_state",
     "verify",

@@ -182,7 +182,7 @@ class Attempt:
 
     def _started(self, writer: Any, until_end: bool) -> StreamingQuery:
         job = self.job
-        paced = {"realTime" if job.mode == "realtime" else "processingTime": job.pause}
+        paced = {"realTime" if job.mode == "realtime" else "processingTime": job.trigger_interval}
         trigger = {"availableNow": True} if until_end else paced
         writer = writer.queryName(job.label).outputMode(job.output).trigger(**trigger)
         try:
@@ -295,7 +295,7 @@ class Attempt:
 
     def _far_from_its_end(self) -> bool:
         """Whether a real-time batch goes on for longer than somebody wants to wait."""
-        ends = self._batch_began + duration(self.job.pause).total_seconds()
+        ends = self._batch_began + duration(self.job.trigger_interval).total_seconds()
         return ends - time.monotonic() > _REALTIME_STOP
 
     def _replay(self) -> None:

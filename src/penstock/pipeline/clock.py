@@ -135,7 +135,7 @@ class Clock:
             self._hear()
             self._advance()
             if self._idle is not None and not query.status["isDataAvailable"]:
-                self._follow(self._idle + duration(self._job.pause).total_seconds())
+                self._follow(self._idle + duration(self._job.trigger_interval).total_seconds())
 
     def finish(self) -> bool:
         """Learn from what has ended; True if there are ticks that nobody has read."""

@@ -1,4 +1,4 @@
-"""Conservation: every row that came to windows is in a result, set aside, dropped, or waits in state.
+"""Conservation: every row that came to windows is in a result, in a side output, dropped, or waits in state.
 
 What was late is a matter of when batches were cut, so that the results of windows with a late policy can't be
 recomputed one by one. But no row may be missing from the sum.
@@ -16,9 +16,10 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from penstock.process.lineage import Lineage, lineage_of
 from penstock.process.migration import renamed
+from penstock.process.side_output import SIDE_OUTPUT
 from penstock.process.source import PLACE
 from penstock.process.vectorised import arrow_batches, arrow_schema, unpack
-from penstock.process.windows.kept import FIRST, KIND, ON_TIME, ROWS, START, WITHDRAWN
+from penstock.process.windows.kept import FIRST, KIND, ON_TIME, RETRACTIONS, ROWS, START
 from penstock.process.windows.panes import Panes
 from penstock.process.windows.shape import MICROSECOND, Fixed
 from penstock.process.windows.sliding import TOLD
@@ -86,13 +87,13 @@ def kept_results(results: DataFrame, table: PostgresTable, settings: Settings) -
 
 
 def conservation(
-    results: DataFrame, written: DataFrame, outlets: DataFrame | None, checkpoint: str
+    results: DataFrame, written: DataFrame, side_outputs: DataFrame | None, checkpoint: str
 ) -> Conservation:
     """Add up rows.
 
-    `results` are the flow's, recomputed over what it has read; `written` are those in its target, `outlets`
-    the events in its outlets, and `checkpoint` is where its state is. What a topic holds is in the order of
-    its offsets. A table has none: there, a window's last result is the one of the most rows.
+    `results` are the flow's, recomputed over what it has read; `written` are those in its target,
+    `side_outputs` the events in those topics, and `checkpoint` is where its state is. What a topic holds is
+    in the order of its offsets. A table has none: there, a window's last result is the one of the most rows.
     """
     described = results.schema[ROWS].metadata[WINDOWS]
     state = _state(results, checkpoint)
@@ -100,7 +101,7 @@ def conservation(
         return _of_overlapping(results, written, state)
     told, waiting = (_of_each if described["each"] else _of_windows)(results, written, state)
     dropped = state.agg(F.sum("dropped")).first() or (0,)
-    sent = outlets.count() if outlets is not None else 0
+    sent = side_outputs.count() if side_outputs is not None else 0
     return Conservation(_taken(results, described["each"]), told, waiting, sent, dropped[0] or 0)
 
 
@@ -135,8 +136,8 @@ def _of_each(results: DataFrame, written: DataFrame, state: DataFrame) -> tuple[
 
 
 def _taken(results: DataFrame, each: bool) -> int:
-    """In a batch query nothing is late: what has an outlet there has no time."""
-    aside = F.count_if(F.col("outlet").isNotNull()) if "outlet" in results.columns else F.lit(0)
+    """In a batch query nothing is late: what has a side output there has no time."""
+    aside = F.count_if(F.col(SIDE_OUTPUT).isNotNull()) if SIDE_OUTPUT in results.columns else F.lit(0)
     told = F.count(ROWS) if each else F.coalesce(F.sum(ROWS), F.lit(0))
     found = results.agg(told + aside).first()
     return int(found[0]) if found else 0
@@ -148,11 +149,13 @@ def _state(results: DataFrame, checkpoint: str) -> DataFrame:
 
 
 def _last(written: DataFrame, by: list[str]) -> DataFrame:
-    """The last result of each window; one that was withdrawn counts for nothing."""
-    order = F.col(PLACE)["offset"] if PLACE in written.columns else F.struct(F.col(KIND) == WITHDRAWN, ROWS)
+    """The last result of each window; one that was retracted counts for nothing."""
+    order = (
+        F.col(PLACE)["offset"] if PLACE in written.columns else F.struct(F.col(KIND).isin(*RETRACTIONS), ROWS)
+    )
     last = F.max_by(F.struct(KIND, ROWS), order).alias("last")
     found = written.groupBy(*by, F.unix_micros(START).alias(START)).agg(last)
-    return found.where(F.col("last.kind") != WITHDRAWN).select(
+    return found.where(~F.col("last.kind").isin(*RETRACTIONS)).select(
         *by, START, F.lit(_TOLD).alias("side"), f"last.{ROWS}"
     )
 

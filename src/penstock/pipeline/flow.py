@@ -1,4 +1,4 @@
-"""A flow: an ordinary function from DataFrames to a DataFrame, what it reads and writes, and its promises."""
+"""A flow: an ordinary function from DataFrames to a DataFrame, what it reads and writes, its guarantee."""
 
 import inspect
 import re
@@ -19,7 +19,7 @@ Guarantee = Literal["exactly-once", "effectively-once", "at-least-once", "at-mos
 Output = Literal["update", "append"]
 Function = Callable[..., DataFrame]
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,80}")
-_PROMISES: dict[Mode, tuple[Guarantee, ...]] = {  # the first one is the default
+_GUARANTEES: dict[Mode, tuple[Guarantee, ...]] = {  # the first one is the default
     "stream": ("exactly-once", "at-least-once", "at-most-once"),
     "realtime": ("effectively-once", "at-least-once"),
     "replay": ("exactly-once",),
@@ -29,7 +29,7 @@ _SHORTEST_REALTIME = timedelta(seconds=5)
 
 @dataclass(frozen=True)
 class Flow:
-    """What a flow is; `Pipeline.flow` makes one of a function and tells what its arguments are."""
+    """What a flow is; `Pipeline.flow` makes one of a function and documents the arguments."""
 
     name: str
     function: Function
@@ -37,9 +37,9 @@ class Flow:
     writes: Topic[Any] | PostgresTable
     mode: Mode = "stream"
     guarantee: Guarantee | None = None
-    outlets: tuple[Topic[Any], ...] = ()
+    side_outputs: tuple[Topic[Any], ...] = ()
     looks_up: Mapping[str, Table[Any]] = field(default_factory=dict)
-    checkpoint: str | timedelta | None = None
+    checkpoint_interval: str | timedelta | None = None
     output: Output = "update"
     lanes: int | None = None
     timeout: str | timedelta = "1 minute"
@@ -51,32 +51,32 @@ class Flow:
         self.in_mode(self.mode)
 
     @property
-    def promise(self) -> Guarantee:
-        """The guarantee in the flow's mode."""
-        return self.guarantee or _PROMISES[self.mode][0]
+    def effective_guarantee(self) -> Guarantee:
+        """The guarantee that was asked for, or else the first one of the flow's mode."""
+        return self.guarantee or _GUARANTEES[self.mode][0]
 
     @property
-    def pause(self) -> str:
+    def trigger_interval(self) -> str:
         """How often a batch ends and a checkpoint is written, as Spark spells it."""
         default = "10 seconds" if self.mode == "realtime" else "1 ms"
-        return f"{duration(self.checkpoint or default) // timedelta(milliseconds=1)} milliseconds"
+        return f"{duration(self.checkpoint_interval or default) // timedelta(milliseconds=1)} milliseconds"
 
     def in_mode(self, mode: Mode) -> "Flow":
         """Return the flow in another mode, or say why it can't run in it."""
         if mode not in get_args(Mode):
             raise FlowError(f"flow {self.name!r} has the mode {mode!r}", hint=f"use {_or(get_args(Mode))}")
         guarantee = self.guarantee if mode == self.mode else None
-        if guarantee is not None and guarantee not in _PROMISES[mode]:
+        if guarantee is not None and guarantee not in _GUARANTEES[mode]:
             raise FlowError(
                 f"flow {self.name!r} can't be {guarantee} in {mode} mode",
-                hint=f"promise {_or(_PROMISES[mode])}, or run it in stream mode",
+                hint=f"guarantee {_or(_GUARANTEES[mode])}, or run it in stream mode",
             )
         if mode == "realtime":
             self._check_realtime()
         if mode == self.mode:
             return self
         changed = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return Flow(**changed | {"mode": mode, "guarantee": guarantee, "checkpoint": None})
+        return Flow(**changed | {"mode": mode, "guarantee": guarantee, "checkpoint_interval": None})
 
     def _check_names(self) -> None:
         check_flow_name(self.name)
@@ -111,9 +111,10 @@ class Flow:
                 f"flow {self.name!r} writes a table, which Spark can't do in real-time mode",
                 hint="write a topic, and let a second flow in stream mode bring that to the table",
             )
-        if self.checkpoint is not None and duration(self.checkpoint) < _SHORTEST_REALTIME:
+        interval = self.checkpoint_interval
+        if interval is not None and duration(interval) < _SHORTEST_REALTIME:
             raise FlowError(
-                f"flow {self.name!r} has a checkpoint every {self.checkpoint}, expected 5 s or more",
+                f"flow {self.name!r} has a checkpoint interval of {interval}, expected 5 s or more",
                 hint="a batch in real-time mode is long: results don't wait for its end",
             )
 

@@ -28,7 +28,7 @@ from penstock.process.source import unknown_schema
 from penstock.sinks.tasks import raised
 
 Status = Literal["starting", "running", "waiting", "stopped", "done", "failed"]
-Say = Callable[[str, str], None]
+Reporter = Callable[[str, str], None]
 _log = logging.getLogger("penstock")
 _FATAL = (ConfigurationError, DataError, InternalError, EngineError)
 _PERHAPS_FATAL = (TopicError, DataLossError)  # a broker that has just come back may lack topics and events
@@ -38,7 +38,7 @@ _HEAD_START = 4.0  # seconds that a flow waits at most until others have started
 
 
 def warned(flow: str, what: str) -> None:
-    """Say it by Python's logging, which shows warnings unless it is told otherwise."""
+    """Report by Python's logging, which shows warnings by default."""
     _log.warning("%s %s", flow, what)
 
 
@@ -50,7 +50,7 @@ def once_only(act: Callable[[], None]) -> Callable[[], None]:
 
 @dataclass
 class FlowRun:
-    """Runs a job in a thread of its own; `failure` tells what ended it."""
+    """Runs a job in a thread of its own; `failure` is what ended it."""
 
     job: Job
     planner: Planner
@@ -60,7 +60,7 @@ class FlowRun:
     once: bool = False
     from_ledger: bool = False
     anew: bool = False
-    say: Say = warned
+    report: Reporter = warned
     gate: threading.Semaphore = field(default_factory=threading.Semaphore)  # so many start at a time
     status: Status = "starting"
     failure: BaseException | None = None
@@ -192,9 +192,9 @@ class FlowRun:
         return client_error(f"run flow {self.job.label!r}", said, self.planner.settings) if said else None
 
     def _report(self, what: str) -> None:
-        """Say it; a disk that is full or a reader that is gone must not end the flow."""
+        """Report it; a disk that is full or a reader that is gone must not end the flow."""
         with suppress(Exception, SystemExit):
-            self.say(self.job.name, what)
+            self.report(self.job.name, what)
 
     def _rest(self, pause: float) -> None:
         self.status = "waiting"

@@ -27,8 +27,8 @@ class Job:
     label: str
     name: str
     mode: Mode
-    promise: Guarantee
-    pause: str
+    guarantee: Guarantee
+    trigger_interval: str
     output: Output
     reads: Mapping[str, Topic[Any]]
     rows: Rows
@@ -73,12 +73,14 @@ def flow_job(pipeline: Pipeline, flow: Flow) -> Job:
         lanes = flow.lanes or lanes
         if isinstance(flow.writes, PostgresTable):
             return _table_sink(flow, settings, frame, label, lanes)
-        return KafkaSink(settings, label, lanes=lanes, guarantee=_sinks(flow.promise), timeout=flow.timeout)
+        return KafkaSink(
+            settings, label, lanes=lanes, guarantee=_of_sink(flow.effective_guarantee), timeout=flow.timeout
+        )
 
-    least = flow.promise == "at-least-once" and isinstance(flow.writes, Topic)
+    least = flow.effective_guarantee == "at-least-once" and isinstance(flow.writes, Topic)
     return Job(
-        label, flow.name, flow.mode, flow.promise, flow.pause, flow.output,
-        flow.reads, rows, bounded_rows, sink, flow.version, least or flow.mode == "realtime",
+        label, flow.name, flow.mode, flow.effective_guarantee, flow.trigger_interval,
+        flow.output, flow.reads, rows, bounded_rows, sink, flow.version, least or flow.mode == "realtime",
         loads=len({isinstance(topic, Table) for topic in flow.reads.values()}) == 2,
         looks_up=flow.looks_up, options=flow.options, pipeline=pipeline.name,
         siblings={f"{pipeline.name}.{each.name}": _written(each) for each in pipeline.flows.values()},
@@ -87,18 +89,18 @@ def flow_job(pipeline: Pipeline, flow: Flow) -> Job:
 
 def _written(flow: Flow) -> frozenset[str]:
     """The topics that a flow writes to."""
-    targets = (flow.writes, *flow.outlets)
+    targets = (flow.writes, *flow.side_outputs)
     return frozenset(each.name for each in targets if isinstance(each, Topic))
 
 
 def _table_sink(flow: Flow, settings: Settings, frame: DataFrame, label: str, lanes: int) -> Sink:
     """Side outputs beside a table are few: one lane writes them, and so each batch in one transaction."""
     assert isinstance(flow.writes, PostgresTable)  # noqa: S101
-    rows, guarantee = table_rows(frame) if flow.outlets else frame, _sinks(flow.promise)
+    rows, guarantee = table_rows(frame) if flow.side_outputs else frame, _of_sink(flow.effective_guarantee)
     table = PostgresSink(flow.writes, rows.schema, settings, label, lanes=lanes, guarantee=guarantee)
-    if not flow.outlets:
+    if not flow.side_outputs:
         return table
-    least = flow.promise == "at-least-once"
+    least = flow.effective_guarantee == "at-least-once"
     topics = KafkaSink(
         settings, label, lanes=1, guarantee="exactly-once" if least else guarantee, timeout=flow.timeout
     )
@@ -111,6 +113,6 @@ def as_written(planner: Planner, flow: Flow, label: str, results: DataFrame) -> 
     return make(flow, label, results)
 
 
-def _sinks(promise: Guarantee) -> Any:
+def _of_sink(guarantee: Guarantee) -> Any:
     """A sink knows nothing of real time."""
-    return "exactly-once" if promise == "effectively-once" else promise
+    return "exactly-once" if guarantee == "effectively-once" else guarantee

@@ -36,9 +36,9 @@ class Pipeline:
         writes: Topic[Any] | PostgresTable,
         mode: Mode = "stream",
         guarantee: Guarantee | None = None,
-        outlets: tuple[Topic[Any], ...] = (),
+        side_outputs: tuple[Topic[Any], ...] = (),
         looks_up: Mapping[str, Table[Any]] | None = None,
-        checkpoint: str | timedelta | None = None,
+        checkpoint_interval: str | timedelta | None = None,
         output: Output = "update",
         lanes: int | None = None,
         timeout: str | timedelta = "1 minute",
@@ -47,15 +47,16 @@ class Pipeline:
     ) -> Callable[[F], F]:
         """Make a flow of a function; the function stays what it is.
 
-        `reads` names the topic behind each argument, `writes` the topic or table of the results, `outlets`
-        the topics of side outputs. `looks_up` names tables of which the function gets the rows that they
-        have when a batch begins, not the stream of their changes. `guarantee` is the promise: in stream mode
-        "exactly-once" unless less is asked for, in real time "effectively-once" (readers tell repetitions by
-        the result's id). `checkpoint` is how often a batch ends: in real time the choice between the cost of
-        checkpoints and what is repeated after a crash. `output` is Spark's output mode. `lanes` is how many
-        writers work side by side; it is fixed once the flow has written. `timeout` is how long a transaction
-        may take, a little more than the longest batch: one that a dead process left open holds up readers
-        for as long. `options` are those of Spark's Kafka source.
+        `reads` names the topic behind each argument, `writes` the topic or table of the results,
+        `side_outputs` further topics: a result whose column `_side_output` has the name of one goes there.
+        `looks_up` names tables of which the function gets the rows that they have when a batch begins, not
+        the stream of their changes. `guarantee` is "exactly-once" in stream mode unless less is asked for, in
+        real time "effectively-once" (readers know duplicates by the result's id). `checkpoint_interval` is
+        how often a batch ends: in real time the choice between the cost of checkpoints and what is re-emitted
+        after a crash. `output` is Spark's output mode. `lanes` is how many writers work side by side; it is
+        fixed once the flow has written. `timeout` is how long a transaction may take, a little more than the
+        longest batch: one that a dead process left open holds up readers for as long. `options` are those of
+        Spark's Kafka source.
         """
 
         def add(function: F) -> F:
@@ -69,9 +70,9 @@ class Pipeline:
                 writes=writes,
                 mode=mode,
                 guarantee=guarantee,
-                outlets=tuple(outlets),
+                side_outputs=tuple(side_outputs),
                 looks_up=dict(looks_up or {}),
-                checkpoint=checkpoint,
+                checkpoint_interval=checkpoint_interval,
                 output=output,
                 lanes=lanes,
                 timeout=timeout,

@@ -93,14 +93,14 @@ class Planner:
     def messages(self, flow: Flow, label: str, results: DataFrame) -> DataFrame:
         """Return results as rows for Kafka."""
         assert isinstance(flow.writes, Topic)  # noqa: S101
-        outlets = {topic.name: topic for topic in flow.outlets}
-        ids = self._schema_ids([flow.writes, *flow.outlets])
+        side_outputs = {topic.name: topic for topic in flow.side_outputs}
+        ids = self._schema_ids([flow.writes, *flow.side_outputs])
         one, shuffled = self.gives_one_result(flow), not is_narrow(logical_plan(results))
         return encoded(
             results,
             flow.writes,
             flow=label,
-            outlets=outlets,
+            side_outputs=side_outputs,
             schema_ids=ids,
             one_to_one=one,
             shuffled=shuffled,
@@ -110,11 +110,11 @@ class Planner:
         """Return results as rows for a table, with the messages of its side outputs if it has any."""
         one = self.gives_one_result(flow)
         ordered = results if keeps_order(logical_plan(results)) else with_order(results)
-        if not flow.outlets:
+        if not flow.side_outputs:
             return with_id(ordered, label, one_to_one=one)
-        outlets = {topic.name: topic for topic in flow.outlets}
-        ids = self._schema_ids(flow.outlets)
-        return with_messages(ordered, flow=label, outlets=outlets, schema_ids=ids, one_to_one=one)
+        side_outputs = {topic.name: topic for topic in flow.side_outputs}
+        ids = self._schema_ids(flow.side_outputs)
+        return with_messages(ordered, flow=label, side_outputs=side_outputs, schema_ids=ids, one_to_one=one)
 
     def gives_one_result(self, flow: Flow) -> bool:
         """Whether an event has at most one result; judged by one plan, so that all modes give it one id."""
@@ -260,7 +260,7 @@ def named_topics(flows: Iterable[Flow]) -> dict[str, Topic[Any]]:
     """Every topic that flows read or write, by name."""
     found: dict[str, Topic[Any]] = {}
     for flow in flows:
-        for target in (*flow.reads.values(), *flow.looks_up.values(), flow.writes, *flow.outlets):
+        for target in (*flow.reads.values(), *flow.looks_up.values(), flow.writes, *flow.side_outputs):
             if not isinstance(target, PostgresTable):
                 found[target.name] = target
     return found

@@ -21,7 +21,7 @@ from penstock.log import Broker, DeadLetters, Groups, apply
 from penstock.log.topic import DEAD_LETTERS
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.flow import Flow, Mode
-from penstock.pipeline.flow_run import FlowRun, Say, warned
+from penstock.pipeline.flow_run import FlowRun, Reporter, warned
 from penstock.pipeline.job import Job, flow_job
 from penstock.pipeline.malformed import Judge
 from penstock.pipeline.pipeline import Pipeline
@@ -44,11 +44,11 @@ class Runner:
         with Runner(fraud, settings) as runner:
             runner.wait()
 
-    `mode` runs all flows in a mode other than their own; `flows` names those that are to run. `once` works
-    on what is there and ends. `from_ledger` lets flows whose checkpoint was lost go on where their sink
-    stands; `begin_anew` lets them forget checkpoint, state and ledger. Without `spark` a session is made, and
-    ended with the runner. `say` is told of batches and of trouble; without it, trouble is a warning by
-    Python's logging.
+    `mode` runs all flows in a mode other than their own; `flows` names those that are to run. `once` works on
+    what is there and ends. `from_ledger` lets flows whose checkpoint was lost go on where their sink stands;
+    `begin_anew` lets them forget checkpoint, state and ledger. Without `spark` a session is made, and ended
+    with the runner. `report` gets the name of a flow and what happened: batches and trouble; without it,
+    trouble is a warning by Python's logging.
     """
 
     def __init__(
@@ -62,11 +62,11 @@ class Runner:
         from_ledger: bool = False,
         begin_anew: bool = False,
         spark: SparkSession | None = None,
-        say: Say | None = None,
+        report: Reporter | None = None,
     ) -> None:
         self.pipeline = pipeline
         self._settings = settings
-        self._say = say
+        self._report = report
         self._flows = [flow.in_mode(mode or flow.mode) for flow in _chosen(pipeline, flows)]
         self._own_spark = spark is None
         self._prepare_topics()
@@ -88,7 +88,7 @@ class Runner:
                 once,
                 from_ledger,
                 begin_anew,
-                say or warned,
+                report or warned,
                 gate,
             )
             for job in jobs
@@ -137,21 +137,21 @@ class Runner:
     ) -> None:
         self.stop()
 
-    def took(self, report: dict[str, Any]) -> None:
+    def took(self, progress_report: dict[str, Any]) -> None:
         """A batch of one of the pipeline's flows is finished."""
-        name = str(report["name"] or "").removeprefix(f"{self.pipeline.name}.")
+        name = str(progress_report["name"] or "").removeprefix(f"{self.pipeline.name}.")
         run = self.runs.get(name)
         if run is None:
             return
-        run.progressed(report)
-        progress = Progress.of(self.pipeline.name, name, report)
+        run.progressed(progress_report)
+        progress = Progress.of(self.pipeline.name, name, progress_report)
         self._positions.reached(run.job.group, progress.end)
         self._keep(progress)
-        if progress.rows and self._say is not None:
-            self._say(name, str(progress))
+        if progress.rows and self._report is not None:
+            self._report(name, str(progress))
 
     def _keep(self, progress: Progress) -> None:
-        """A flow works without its progress being seen, so that it can't be kept is said once."""
+        """A flow works without its progress being seen: that it can't be kept is logged once."""
         try:
             self.progress.add(progress)
         except sqlite3.Error as error:

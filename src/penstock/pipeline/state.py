@@ -14,6 +14,7 @@ from penstock.pipeline.job import Job
 from penstock.pipeline.logical import Column, Node, logical_plan, optimised_plan
 from penstock.process.lineage import Lineage
 from penstock.process.pinned import Pins
+from penstock.process.side_output import SIDE_OUTPUT, STORED
 from penstock.process.state_description import described, difficulties
 
 DESCRIPTION = "penstock.json"  # beside the checkpoint
@@ -174,6 +175,8 @@ def _spelled(column: Column) -> str:
 
 def _name(column: Column) -> str:
     name = _OPTIMIZERS.sub("", column["name"])
+    if name == SIDE_OUTPUT:
+        return STORED
     return Lineage.read(name, column["metadata"]).original(name)
 
 

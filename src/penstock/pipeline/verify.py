@@ -41,12 +41,12 @@ from penstock.sinks.side_outputs import messages_of, table_rows
 
 _DEAD = "dead-letters"
 _AT_ONCE = 4  # flows; Spark plans one while it runs another
-Say = Callable[[str, str], None]
+Reporter = Callable[[str, str], None]
 Rows = Callable[[], DataFrame]
 
 
 @dataclass(frozen=True)
-class Account:
+class Verification:
     """What a flow has read and what came of it; `examples` are results in which the two sides differ.
 
     `read` is how far it has come in its topics' offsets. `waiting` are results that may come yet: of events
@@ -61,34 +61,34 @@ class Account:
     repeated: int
     unexpected: int
     examples: tuple[str, ...] = ()
-    repeats_allowed: bool = False
+    duplicates_allowed: bool = False
     windows: Conservation | None = None
     waiting: int = 0
 
     @property
-    def sound(self) -> bool:
-        """Whether the target holds just what the log says, each once or, where that is the promise, more.
+    def ok(self) -> bool:
+        """Whether the target holds just what the log says, each once or, where that is the guarantee, more.
 
         Of windows with a late policy, the sum of rows has to be right; their results are not compared.
         """
         if self.windows is not None:
             return self.windows.exact
-        return not (self.missing or self.unexpected or (self.repeated and not self.repeats_allowed))
+        return not (self.missing or self.unexpected or (self.repeated and not self.duplicates_allowed))
 
 
 def verify(
-    pipeline: Pipeline, settings: Settings, spark: SparkSession, *, say: Say | None = None
-) -> list[Account]:
+    pipeline: Pipeline, settings: Settings, spark: SparkSession, *, report: Reporter | None = None
+) -> list[Verification]:
     """Recompute every flow over what it has read, and compare; the flow may run meanwhile.
 
     Results that depend on where batches were cut can't be recomputed: they show as missing and unexpected.
-    `say` is told of each flow what is being done.
+    `report` gets the name of each flow and what is being done with it.
     """
     topics = named_topics(pipeline.flows.values())
     registered = any(topic.format != "json" for topic in topics.values())
     registry = Registry(settings) if registered else None
     try:
-        check = _Verification(pipeline, Planner(spark, settings, registry), topics, say or _quiet)
+        check = _Verifier(pipeline, Planner(spark, settings, registry), topics, report or _quiet)
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             dead = pool.submit(check.dead_letters)
             flows = pool.map(check.flow, pipeline.flows.values())
@@ -100,47 +100,47 @@ def verify(
 
 
 def _quiet(flow: str, what: str) -> None:
-    """Say nothing."""
+    """Report nothing."""
 
 
 @dataclass(frozen=True)
-class _Verification:
+class _Verifier:
     """The verification of a pipeline's flows, which share what is learned of schemas."""
 
     pipeline: Pipeline
     planner: Planner
     topics: dict[str, Topic[Any]]
-    say: Say
+    report: Reporter
 
-    def flow(self, flow: Flow) -> Account:
+    def flow(self, flow: Flow) -> Verification:
         return self._learning(flow.name, lambda: self._flow(flow))
 
-    def dead_letters(self) -> Account:
+    def dead_letters(self) -> Verification:
         return self._learning(_DEAD, self._dead_letters)
 
-    def _learning(self, name: str, make: Callable[[], Account]) -> Account:
+    def _learning(self, name: str, make: Callable[[], Verification]) -> Verification:
         """Try again with every schema that turns up, as a flow does; one that nobody knows is no event's."""
         learned: set[tuple[str, int]] = set()
         while True:
             try:
-                account = make()
+                verification = make()
             except Exception as error:
                 found = unknown_schema(str(error))
                 if found is None or found in learned:
                     raise
                 learned.add(found)
                 self.planner.learn(self.topics[found[0]], found[1])
-                self.say(name, f"schema {found[1]} of {found[0]} is new: planned again")
+                self.report(name, f"schema {found[1]} of {found[0]} is new: planned again")
             else:
-                self.say(name, "ok" if account.sound else "differs")
-                return account
+                self.report(name, "ok" if verification.ok else "differs")
+                return verification
 
-    def _flow(self, flow: Flow) -> Account:
+    def _flow(self, flow: Flow) -> Verification:
         job, checkpoint = flow_job(self.pipeline, flow.in_mode("replay")), self._checkpoint(flow.name)
         firsts = _firsts(self.planner, job.topics)
         position = _position(checkpoint, firsts)
         read = _distance(firsts, position)
-        self.say(flow.name, f"recomputes the results of {read:,} offsets")
+        self.report(flow.name, f"recomputes the results of {read:,} offsets")
         with up_to(checkpoint.watermark()) as horizon:
             results = self.planner.results(flow.in_mode("replay"), Span(end=position))
         if _adds_up(flow, results) and checkpoint.last_committed() is not None:
@@ -148,17 +148,17 @@ class _Verification:
         due = as_written(self.planner, flow, job.label, _due(results, checkpoint))
         compared = self._compared_flow(flow, job, due)
         compared = compared._replace(waiting=compared.waiting or horizon.waiting())
-        return Account(flow.name, read, repeats_allowed=_may_repeat(flow), **compared._asdict())
+        return Verification(flow.name, read, duplicates_allowed=_may_repeat(flow), **compared._asdict())
 
     def _compared_flow(self, flow: Flow, job: Job, due: DataFrame) -> Compared:
         if isinstance(flow.writes, PostgresTable):
             return self._compared_table(flow, job, due)
-        names = [flow.writes.name, *(topic.name for topic in flow.outlets)]
+        names = [flow.writes.name, *(topic.name for topic in flow.side_outputs)]
         return self._compared(job, names, due, lambda: self._possible(job), once=not _may_repeat(flow))
 
     def _possible(self, job: Job) -> DataFrame:
         """All that the flow may have written by now, if it runs."""
-        self.say(job.name, "recomputes what was written meanwhile, or waits")
+        self.report(job.name, "recomputes what was written meanwhile, or waits")
         return job.rows(self.planner, Span(end=_ends(self.planner, job.topics)))
 
     def _compared(
@@ -174,37 +174,40 @@ class _Verification:
 
     def _compared_table(self, flow: Flow, job: Job, due: DataFrame) -> Compared:
         assert isinstance(flow.writes, PostgresTable)  # noqa: S101
-        if not flow.outlets:
+        if not flow.side_outputs:
             return compare_table(flow.writes, due, self.planner.settings, job.label)
         due = due.persist()
         try:
             compared = compare_table(flow.writes, table_rows(due), self.planner.settings, job.label)
-            names = [topic.name for topic in flow.outlets]
+            names = [topic.name for topic in flow.side_outputs]
             sides = self._compared(job, names, messages_of(due), lambda: messages_of(self._possible(job)))
             return compared.and_also(sides)
         finally:
             due.unpersist()
 
-    def _windows(self, flow: Flow, job: Job, results: DataFrame, read: int) -> Account:
-        self.say(flow.name, "adds up the rows of its windows")
-        outlets = self._in_topics([topic.name for topic in flow.outlets], job.label) if flow.outlets else None
+    def _windows(self, flow: Flow, job: Job, results: DataFrame, read: int) -> Verification:
+        self.report(flow.name, "adds up the rows of its windows")
+        names = [topic.name for topic in flow.side_outputs]
+        side_outputs = self._in_topics(names, job.label) if names else None
         if isinstance(flow.writes, PostgresTable):
             written = kept_results(results, flow.writes, self.planner.settings)
         else:
             messages = self._in_topics([flow.writes.name], job.label)
             written = typed(messages, flow.writes, self.planner.known(flow.writes))
-        rows = conservation(results, written, outlets, self._checkpoint(flow.name).path)
+        rows = conservation(results, written, side_outputs, self._checkpoint(flow.name).path)
         there = rows.told + rows.waiting + rows.sent + rows.dropped
         lost, extra = max(0, rows.taken - there), max(0, there - rows.taken)
-        return Account(flow.name, read, rows.taken, there, lost, 0, extra, windows=rows, waiting=rows.waiting)
+        return Verification(
+            flow.name, read, rows.taken, there, lost, 0, extra, windows=rows, waiting=rows.waiting
+        )
 
     def _in_topics(self, topics: list[str], label: str) -> DataFrame:
         ends = {name: Broker(self.planner.settings).committed_end(name) for name in topics}
         return _written(self.planner, ends, label)
 
-    def _dead_letters(self) -> Account:
+    def _dead_letters(self) -> Verification:
         """The malformed records of what flows have read; those of looked-up tables may be there, too."""
-        self.say(_DEAD, "looks for malformed records")
+        self.report(_DEAD, "looks for malformed records")
         topics, label = list(self.pipeline.topics.values()), dead_letter_label(self.pipeline.name)
         broker = Broker(self.planner.settings)
         now = {topic.name: broker.committed_ranges(topic.name) for topic in topics}
@@ -213,7 +216,7 @@ class _Verification:
         due, possible = (self.planner.malformed(label, topics, ranges, {}) for ranges in (read, now))
         compared = compare_contents(due, found, lambda: possible, once=True)
         count = sum(end - first for ranges in read.values() for first, end in ranges.values())
-        return Account(_DEAD, count, **compared._asdict())
+        return Verification(_DEAD, count, **compared._asdict())
 
     def _read(self, now: Mapping[str, Ranges]) -> dict[str, dict[int, Range]]:
         """What at least one flow has read of each topic."""
@@ -240,7 +243,7 @@ def _adds_up(flow: Flow, results: DataFrame) -> bool:
 
 
 def _may_repeat(flow: Flow) -> bool:
-    return isinstance(flow.writes, Topic) and flow.promise not in ("exactly-once", "at-most-once")
+    return isinstance(flow.writes, Topic) and flow.effective_guarantee not in ("exactly-once", "at-most-once")
 
 
 def _due(results: DataFrame, checkpoint: Checkpoint) -> DataFrame:

@@ -11,7 +11,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from penstock.durations import duration
 from penstock.errors import FlowError
-from penstock.process.route import OUTLET
+from penstock.process.side_output import SIDE_OUTPUT
 from penstock.process.vectorised import Stepped, vectorised
 from penstock.process.windows.kept import EVENT
 from penstock.process.windows.late import Late
@@ -41,7 +41,7 @@ class FirstStep:
 
     by: tuple[str, ...]
     within: int
-    outlet: str | None
+    side_output: str | None
 
     def __call__(self, kept: pl.DataFrame | None, rows: pl.DataFrame, last: int, now: int) -> Stepped:  # noqa: ARG002
         unsure = pl.col(US).is_null() | (pl.col(US) + self.within <= now)
@@ -49,11 +49,11 @@ class FirstStep:
         seen = rows.clear().select(*self.by, US) if kept is None else kept
         passed = self._passed(self._unlike(judged, seen))
         seen = pl.concat([seen, passed.select(*self.by, US)]).filter(pl.col(US) + 2 * self.within > now)
-        results = passed.select(EVENT, pl.lit(None, pl.String).alias(OUTLET))
-        sent = late.select(EVENT, pl.lit(self.outlet, pl.String).alias(OUTLET))
-        if self.outlet:
-            return Stepped(seen, pl.concat([results, sent]), self._alarm(seen))
-        return Stepped(seen, results, self._alarm(seen), dropped=late.height)
+        results = passed.select(EVENT, pl.lit(None, pl.String).alias(SIDE_OUTPUT))
+        sent = late.select(EVENT, pl.lit(self.side_output, pl.String).alias(SIDE_OUTPUT))
+        if self.side_output:
+            return Stepped(seen, pl.concat([results, sent]), self._timer(seen))
+        return Stepped(seen, results, self._timer(seen), dropped=late.height)
 
     def _unlike(self, rows: pl.DataFrame, seen: pl.DataFrame) -> pl.DataFrame:
         """Rows, with a number for their key, that are near nothing of it that was let through before."""
@@ -73,7 +73,7 @@ class FirstStep:
         left_out = _repeated(rival.rows(), self.within)
         return rows.filter(~pl.int_range(pl.len()).is_in(left_out)).drop(_KEY)
 
-    def _alarm(self, seen: pl.DataFrame) -> int | None:
+    def _timer(self, seen: pl.DataFrame) -> int | None:
         found = seen.select(pl.col(US).min()).item()
         return None if found is None else int(found) + 2 * self.within
 
@@ -131,15 +131,15 @@ def _first(
     timed = limit.marked(rows, event_time(rows, time))
     event = F.struct(*map(quoted, rows.columns)).alias(EVENT)
     taken = timed.select(*map(quoted, by), *order_of(timed), event)
-    schema = StructType([taken.schema[EVENT], StructField(OUTLET, StringType())])
-    step = FirstStep(by, within // MICROSECOND, late.outlet)
+    schema = StructType([taken.schema[EVENT], StructField(SIDE_OUTPUT, StringType())])
+    step = FirstStep(by, within // MICROSECOND, late.side_output)
     found = vectorised(taken, by, step, schema, buckets=buckets, state="duplicates")
-    return found.select(f"{EVENT}.*", *([OUTLET] if late.outlet else []))
+    return found.select(f"{EVENT}.*", *([SIDE_OUTPUT] if late.side_output else []))
 
 
 def _check(rows: DataFrame, by: tuple[str, ...], late: Late) -> None:
     refuse_own(rows)
     refuse_keys(rows, by)
-    if late.outlet and OUTLET in rows.columns:
+    if late.side_output and SIDE_OUTPUT in rows.columns:
         hint = "rename it before, or leave `late` out"
-        raise FlowError(f"events have a column {OUTLET!r}, which says where late ones go", hint=hint)
+        raise FlowError(f"events have a column {SIDE_OUTPUT!r}, which says where late ones go", hint=hint)

@@ -14,6 +14,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 
 from penstock.events.kinds import Field, Kind, Many, Mapped, Maybe, Record, fields_of
 from penstock.log import Topic
+from penstock.process.side_output import SIDE_OUTPUT, STORED
 from penstock.schemas.upcasting import past
 
 LINEAGE = "penstock.lineage"  # in the metadata of a column
@@ -61,7 +62,7 @@ def lineages(topic: Topic[Any]) -> dict[str, Lineage]:
 
 def lineage_of(schema: StructType) -> Lineage:
     """Return the lineage of all columns of a schema, and of those in their structs."""
-    return Lineage(fields={each.name: _of_column(each) for each in schema})
+    return Lineage(fields=_of_columns(schema))
 
 
 def original(schema: StructType, name: str) -> str:
@@ -97,9 +98,18 @@ def _of_column(column: StructField) -> Lineage:
     struct = struct_in(column.dataType)
     if struct is None:
         return own
-    told = {each.name: _of_column(each) for each in struct}
-    fields = {name: own.fields.get(name, NOTHING) if each == NOTHING else each for name, each in told.items()}
+    found = _of_columns(struct)
+    fields = {
+        name: own.fields.get(name, NOTHING) if each == NOTHING else each for name, each in found.items()
+    }
     return replace(own, fields=fields)
+
+
+def _of_columns(struct: StructType) -> dict[str, Lineage]:
+    found = {each.name: _of_column(each) for each in struct}
+    if SIDE_OUTPUT in found and STORED not in found:
+        found[SIDE_OUTPUT] = replace(found[SIDE_OUTPUT], names=(STORED,))
+    return found
 
 
 def struct_in(type: DataType) -> StructType | None:

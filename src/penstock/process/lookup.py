@@ -23,10 +23,10 @@ def current(changes: DataFrame, key: str) -> DataFrame:
     return rows.where(~F.col(DELETED)).drop(DELETED, PLACE)
 
 
-def everywhere(table: DataFrame, *, by: str, name: str) -> Callable[[DataFrame], DataFrame]:
+def broadcast(table: DataFrame, *, by: str, name: str) -> Callable[[DataFrame], DataFrame]:
     """Put a whole small table beside each event: in the column `name`, a map from its keys to its rows.
 
-    judged = payments.transform(lookup.everywhere(rules, by="name", name="rules"))
+    judged = payments.transform(lookup.broadcast(rules, by="name", name="rules"))
     judged.where("amount > rules['large'].threshold")
     """
     if table.isStreaming:

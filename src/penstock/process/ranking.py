@@ -90,5 +90,6 @@ def _ranked(rows: DataFrame, ranks: Ranks) -> DataFrame:
     kind = f"ranking of {', '.join(original(rows.schema, name) for name in ranks.by)}"
     return vectorised(
         columns, (), WindowStep(ranks, None), schema, buckets=1, state=state,
-        kind=f"{kind} with {original_kinds(rows, ranks.aggregates)}", keeps=[*ranks.by, *ranks.aggregates],
+        kind=f"{kind} with {original_kinds(rows, ranks.aggregates)}",
+        state_columns=[*ranks.by, *ranks.aggregates],
     )  # fmt: skip

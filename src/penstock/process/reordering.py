@@ -54,7 +54,7 @@ def reordered(
         return taken.repartition(*names).sortWithinPartitions(*ORDER).select(f"{_EVENT}.*")
     schema = StructType([taken.schema[_EVENT]])
     found = vectorised(
-        taken, names, ReorderStep(), schema, buckets=buckets, state=_STATE, keeps=taken.columns
+        taken, names, ReorderStep(), schema, buckets=buckets, state=_STATE, state_columns=taken.columns
     )
     return found.select(f"{_EVENT}.*")
 

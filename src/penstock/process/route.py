@@ -12,28 +12,27 @@ from penstock.events.kinds import Field, Maybe, fields_of
 from penstock.log import Table, Topic
 from penstock.process.coercion import Seen, coerced, literal, takes
 from penstock.process.encoding import key_bytes, value_bytes
+from penstock.process.side_output import SIDE_OUTPUT
 from penstock.process.source import DELETED, PLACE
 from penstock.schemas import spark_schema
-
-OUTLET = "outlet"
 
 
 @dataclass(frozen=True)
 class Route:
-    """The topic of those results whose outlet has a name, or of those without; `name` holds their events."""
+    """The topic of one side output, or of results without one; `name` is the column of their events."""
 
     name: str
     topic: Topic[Any]
     flow: str
-    outlet: str | None
+    side_output: str | None
     schema_id: int | None
 
     def applies(self, schema: StructType) -> Column:
         """Whether a result goes this way."""
-        if OUTLET not in schema.names:
+        if SIDE_OUTPUT not in schema.names:
             return F.lit(True)
-        outlet = F.col(OUTLET).cast("string")
-        return outlet.isNull() if self.outlet is None else outlet.eqNullSafe(F.lit(self.outlet))
+        named = F.col(SIDE_OUTPUT).cast("string")
+        return named.isNull() if self.side_output is None else named.eqNullSafe(F.lit(self.side_output))
 
     def event(self, schema: StructType) -> Column:
         """The event of a result, in which a deleted row has its key only; null if it goes another way."""
@@ -96,7 +95,7 @@ class Route:
 def check_columns(schema: StructType, topics: list[Topic[Any]], flow: str) -> None:
     """Refuse columns that no topic takes: what is not written would be lost without a word."""
     fields = {field.name for topic in topics for field in fields_of(topic.event)}
-    own = {PLACE, OUTLET} | ({DELETED} if any(isinstance(topic, Table) for topic in topics) else set())
+    own = {PLACE, SIDE_OUTPUT} | ({DELETED} if any(isinstance(topic, Table) for topic in topics) else set())
     for name in schema.names:
         if name not in fields | own:
             names = " or ".join(repr(topic.name) for topic in topics)
@@ -104,7 +103,7 @@ def check_columns(schema: StructType, topics: list[Topic[Any]], flow: str) -> No
             raise FlowError(
                 f"flow {flow!r} gives a column {name!r}, which {names} has no field for", hint=hint
             )
-    _check_type(schema, OUTLET, StringType, flow)
+    _check_type(schema, SIDE_OUTPUT, StringType, flow)
     _check_type(schema, PLACE, StructType, flow)
 
 

@@ -10,7 +10,8 @@ from pyspark.sql.types import NullType, StructType
 from penstock.errors import FlowError
 from penstock.events.event import time_field
 from penstock.log import Table, Topic
-from penstock.process.route import OUTLET, Route, check_columns
+from penstock.process.route import Route, check_columns
+from penstock.process.side_output import SIDE_OUTPUT, STORED
 from penstock.process.source import HEADERS, PLACE
 from penstock.process.windows.kept import END
 from penstock.process.windows.native import FINAL
@@ -33,7 +34,7 @@ def encoded(
     topic: Topic[Any],
     *,
     flow: str,
-    outlets: Mapping[str, Topic[Any]] | None = None,
+    side_outputs: Mapping[str, Topic[Any]] | None = None,
     schema_ids: Mapping[str, int] | None = None,
     one_to_one: bool = False,
     shuffled: bool = False,
@@ -45,13 +46,13 @@ def encoded(
     changes of a table keep the order in which they were made, unless they are windows.
 
     What can't be as described raises a FlowError now; a row that has no place in its topic, such as one with
-    a null in a required field, fails the query when it comes. Rows whose `outlet` is set go to the topic of
-    that name. Without an `id`, one is made, as `with_id` says.
+    a null in a required field, fails the query when it comes. Rows whose `_side_output` is set go to the
+    topic of that name. Without an `id`, one is made, as `with_id` says.
     """
     results, ids = with_id(results, flow, one_to_one=one_to_one), schema_ids or {}
     routes = [Route("_result", topic, flow, None, _schema_id(topic, flow, ids))]
-    if OUTLET in results.columns:
-        routes += _side_routes(outlets or {}, flow, ids)
+    if SIDE_OUTPUT in results.columns:
+        routes += _side_routes(side_outputs or {}, flow, ids)
     check_columns(results.schema, [route.topic for route in routes], flow)
     schema = results.schema
     own = [_headers(schema, flow).alias("headers"), _spread(schema).alias(SPREAD)]
@@ -65,20 +66,20 @@ def with_messages(
     results: DataFrame,
     *,
     flow: str,
-    outlets: Mapping[str, Topic[Any]],
+    side_outputs: Mapping[str, Topic[Any]],
     schema_ids: Mapping[str, int],
     one_to_one: bool = False,
 ) -> DataFrame:
     """Return results for a table, with the message of each that goes to a topic instead in `MESSAGE`."""
     results = with_id(results, flow, one_to_one=one_to_one)
-    if OUTLET not in results.columns:
+    if SIDE_OUTPUT not in results.columns:
         nothing = F.lit(None).cast(MESSAGE_TYPE)
         return results.withColumn(MESSAGE, nothing)
-    schema, routes = results.schema, _side_routes(outlets, flow, schema_ids)
+    schema, routes = results.schema, _side_routes(side_outputs, flow, schema_ids)
     message, headers = _routed(schema, routes, flow), _headers(schema, flow)
     placed = message.withField("headers", headers).withField(SPREAD, _spread(schema))
-    routed = F.when(F.col(OUTLET).isNotNull(), placed)
-    kept = [F.col(f"`{name}`") for name in results.columns if name != OUTLET]
+    routed = F.when(F.col(SIDE_OUTPUT).isNotNull(), placed)
+    kept = [F.col(f"`{name}`") for name in results.columns if name != SIDE_OUTPUT]
     return _with_events(results, routes).select(*kept, routed.alias(MESSAGE))
 
 
@@ -111,19 +112,17 @@ def _are_windows(schema: StructType) -> bool:
 
 
 def _held(results: DataFrame) -> Column:
-    return F.struct(
-        *(
-            F.col(f"`{field.name}`")
-            for field in sorted(results.schema.fields, key=lambda each: each.name)
-            if field.name != PLACE and not isinstance(field.dataType, NullType)
-        )
-    )
+    """What a row holds, in the order and by the names of which its id was made ever since."""
+    names = {each.name: each.name for each in results.schema if not isinstance(each.dataType, NullType)}
+    names |= {SIDE_OUTPUT: STORED} if SIDE_OUTPUT in names else {}
+    held = sorted((stored, name) for name, stored in names.items() if name != PLACE)
+    return F.struct(*(F.col(f"`{name}`").alias(stored) for stored, name in held))
 
 
-def _side_routes(outlets: Mapping[str, Topic[Any]], flow: str, ids: Mapping[str, int]) -> list[Route]:
+def _side_routes(side_outputs: Mapping[str, Topic[Any]], flow: str, ids: Mapping[str, int]) -> list[Route]:
     return [
-        Route(f"_outlet_{place}", topic, flow, name, _schema_id(topic, flow, ids))
-        for place, (name, topic) in enumerate(outlets.items())
+        Route(f"_side_output_{number}", topic, flow, name, _schema_id(topic, flow, ids))
+        for number, (name, topic) in enumerate(side_outputs.items())
     ]
 
 
@@ -142,12 +141,12 @@ def _schema_id(topic: Topic[Any], flow: str, schema_ids: Mapping[str, int]) -> i
 
 
 def _routed(schema: StructType, routes: list[Route], flow: str) -> Column:
-    if OUTLET not in schema.names:
+    if SIDE_OUTPUT not in schema.names:
         return routes[0].message(schema)
     message = F.when(routes[0].applies(schema), routes[0].message(schema))
     for route in routes[1:]:
         message = message.when(route.applies(schema), route.message(schema))
-    astray = F.format_string("flow '%s': no outlet is called '%s'", F.lit(flow), F.col(OUTLET))
+    astray = F.format_string("flow '%s': no side output is called '%s'", F.lit(flow), F.col(SIDE_OUTPUT))
     return message.otherwise(F.raise_error(astray))
 
 

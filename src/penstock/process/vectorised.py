@@ -36,7 +36,7 @@ class Stepped:
 
     kept: pl.DataFrame
     rows: pl.DataFrame
-    alarm: int | None
+    timer: int | None
     dropped: int = 0
     missed: int = 0
 
@@ -45,7 +45,7 @@ Fold = Callable[[pl.DataFrame], pl.DataFrame]
 
 
 class Step(Protocol):
-    """What happens to a bucket when rows come or its alarm goes off; times are in microseconds."""
+    """What happens to a bucket when rows come or its timer fires; times are in microseconds."""
 
     def __call__(self, kept: pl.DataFrame | None, rows: pl.DataFrame, last: int, now: int) -> Stepped: ...
 
@@ -59,22 +59,22 @@ def vectorised(
     buckets: int,
     state: str,
     kind: str | None = None,
-    keeps: Sequence[str] = (),
+    state_columns: Sequence[str] = (),
     fold: Fold | None = None,
 ) -> DataFrame:
     """Run a step over the buckets of rows; the event time is to be out of the rows, or late ones never come.
 
-    `state` describes what the step keeps: a flow whose checkpoint holds something else is refused. `keeps`
-    are the columns besides the key that are in it, `kind` is `state` by the oldest names of columns. `fold`
-    is done to rows before they are shuffled, bucket by bucket: the step gets what it returns. In a batch
-    query all rows are taken in at once, and then time ends.
+    `state` describes what the step keeps: a flow whose checkpoint holds something else is refused.
+    `state_columns` are the columns besides the key that are in it, `kind` is `state` by the oldest names of
+    columns. `fold` is done to rows before they are shuffled, bucket by bucket: the step gets what it returns.
+    In a batch query all rows are taken in at once, and then time ends.
     """
     key = [F.col("`" + name.replace("`", "``") + "`") for name in by]
     bucket = F.pmod(F.xxhash64(*key), F.lit(buckets)) if by else F.lit(0)
     empty = empty_frame(rows, rows.schema)
     empty = empty if fold is None else fold(empty)
     name = f"{state}, in {buckets} buckets by {', '.join(by)}"
-    kept = StructType([rows.schema[column] for column in dict.fromkeys((*by, *keeps))])
+    kept = StructType([rows.schema[column] for column in dict.fromkeys((*by, *state_columns))])
     description = StateDescription(kind or state, kept, tuple(by), buckets)
     steps = Steps(step, empty, name, lineage_of(rows.schema))
     return through_buckets(rows, bucket, steps, name, schema, description, fold=fold)
@@ -107,7 +107,7 @@ def through_buckets(
 
 
 class Steps(StatefulProcessor):
-    """Runs a step in Spark: a bucket's state is one value, and its next alarm the only timer."""
+    """Runs a step in Spark: a bucket's state is one value, and it has one timer."""
 
     def __init__(self, step: Step, empty: pl.DataFrame, name: str, lineage: Lineage) -> None:
         self._step = step
@@ -143,7 +143,7 @@ class Steps(StatefulProcessor):
         known = None if kept is None else migrated(unpack(kept), self._nothing, self._lineage)
         done = self._step(known, rows, last, now)
         self._state.update((pack(done.kept), now, dropped + done.dropped, missed + done.missed))
-        set_alarm(self._handle, done.alarm)
+        set_timer(self._handle, done.timer)
         return done
 
 
@@ -156,9 +156,9 @@ def written(name: str, *frames: pl.DataFrame) -> Iterator[Any]:
         yield pd.DataFrame({name: found})
 
 
-def set_alarm(handle: Any, alarm: int | None) -> None:
+def set_timer(handle: Any, timer: int | None) -> None:
     """Let a bucket be woken at one time, in microseconds, and at no other."""
-    wanted = {-(-alarm // 1000)} if alarm is not None else set()
+    wanted = {-(-timer // 1000)} if timer is not None else set()
     there = set(handle.listTimers())
     for time in there - wanted:
         handle.deleteTimer(time)

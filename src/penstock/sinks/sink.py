@@ -1,4 +1,4 @@
-"""What every sink promises; `tests/integration/sink_contract.py` is the suite that each of them passes."""
+"""What every sink guarantees; `tests/integration/sink_contract.py` is the suite that each of them passes."""
 
 from collections.abc import Callable
 from typing import Protocol

@@ -11,7 +11,7 @@ _POSTGRES = ("opened", "staged", "before-merge", "merged", "committed")
 def points_of(flow: Flow) -> list[str]:
     """Return the points that a batch of a flow passes in its mode, in order.
 
-    Spark's own writer, which flows in real time and those that promise at least once have, passes none of
+    Spark's own writer, which flows in real time and those that guarantee at least once have, passes none of
     ours: such a flow is held when results of it appear, and when its checkpoint is written. A replay has no
     checkpoint: it passes those of its sink only.
     """
@@ -24,7 +24,9 @@ def points_of(flow: Flow) -> list[str]:
 
 def is_native(flow: Flow) -> bool:
     """Whether Spark's own writer writes its results."""
-    return isinstance(flow.writes, Topic) and (flow.mode == "realtime" or flow.promise == "at-least-once")
+    return isinstance(flow.writes, Topic) and (
+        flow.mode == "realtime" or flow.effective_guarantee == "at-least-once"
+    )
 
 
 def results_of(flow: Flow, broker: Broker) -> int:
@@ -39,6 +41,6 @@ def _sink_points(flow: Flow) -> list[str]:
     if isinstance(flow.writes, Topic):
         return [f"sink.kafka.{name}" for name in _KAFKA]
     table = [f"sink.postgres.{name}" for name in _POSTGRES]
-    if not flow.outlets:
+    if not flow.side_outputs:
         return table
     return [*(f"sink.kafka.{name}" for name in _KAFKA), "sink.side-outputs.written", *table]

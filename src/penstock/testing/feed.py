@@ -35,7 +35,7 @@ class Feed:
     Table also `_deleted`, which `Tombstone(key)` sets.
 
     A call of `send` is a batch, after which the watermark moves as it does in a flow; `advance` moves it to a
-    time. `results` are all rows so far, those for outlets included.
+    time. `results` are all rows so far, those for side outputs included.
     """
 
     def __init__(

@@ -9,28 +9,28 @@ from pyspark.sql import SparkSession
 
 from penstock.errors import FlowError
 from penstock.log import Broker
-from penstock.pipeline import Account, Pipeline, verify
+from penstock.pipeline import Pipeline, Verification, verify
 from penstock.settings import Settings
 from penstock.testing.crash_points import RESULTS, points_of, results_of
 from penstock.testing.driver import Driver, wait_until_caught_up
 from penstock.testing.listener import PointListener
 
-_TICK, _SAY_EVERY = 0.2, 10.0  # seconds
+_TICK, _REPORT_EVERY = 0.2, 10.0  # seconds
 Feed = Callable[[int], None]
-Say = Callable[[str], None]
+Reporter = Callable[[str], None]
 
 
 @dataclass
 class Report:
-    """Where the pipeline was killed, and the accounts of its flows at the end."""
+    """Where the pipeline was killed, and the verifications of its flows at the end."""
 
     kills: list[dict[str, str]] = field(default_factory=list)
-    accounts: list[Account] = field(default_factory=list)
+    verifications: list[Verification] = field(default_factory=list)
 
     @property
-    def sound(self) -> bool:
+    def ok(self) -> bool:
         """Whether nothing was lost and nothing was written twice."""
-        return all(account.sound for account in self.accounts)
+        return all(verification.ok for verification in self.verifications)
 
 
 class CrashHarness:
@@ -42,12 +42,12 @@ class CrashHarness:
 
         harness = CrashHarness(shop, "shop.py", settings, feed=send_some_orders)
         report = harness.run(spark)
-        assert report.sound, report.accounts
+        assert report.ok, report.verifications
 
     `feed(round)` sends events that every flow has something to do with; it is called before each kill and
     once at the end. In each round every flow is held at one of its points, and when all of them are, the
     whole process is killed: as many kills as the longest way through a batch has points. Each takes about as
-    long as the pipeline's start, and `say` is told how far it has come. `timeout` is how long, in seconds,
+    long as the pipeline's start, and `report` gets how far it has come. `timeout` is how long, in seconds,
     the flows may take to reach their points, and at the end to catch up.
     """
 
@@ -60,14 +60,14 @@ class CrashHarness:
         feed: Feed,
         options: tuple[str, ...] = (),
         timeout: float = 120,
-        say: Say = print,
+        report: Reporter = print,
     ) -> None:
         _refuse_replays(pipeline)
         self._pipeline = pipeline
         self._settings = settings
         self._feed = feed
         self._timeout = timeout
-        self._say = say
+        self._report = report
         self._held = threading.Condition()
         self._armed: dict[str, str] = {}
         self._reached: dict[str, str] = {}
@@ -78,23 +78,22 @@ class CrashHarness:
 
     def run(self, spark: SparkSession, rounds: list[Mapping[str, str]] | None = None) -> Report:
         """Kill once for each round, then let the pipeline finish and compare it with the log."""
-        report, planned = Report(), rounds or self.rounds()
+        found, planned = Report(), rounds or self.rounds()
         try:
             for number, points in enumerate(planned):
-                self._say(f"round {number + 1} of {len(planned)}: {_listed(points)}")
-                report.kills.append(self.kill_at(points, number))
+                self._report(f"round {number + 1} of {len(planned)}: {_listed(points)}")
+                found.kills.append(self.kill_at(points, number))
             self.finish()
         finally:
             self.close()
-        self._say("verifies what was written")
-        told = self._say
-        report.accounts = verify(
-            self._pipeline, self._settings, spark, say=lambda flow, what: told(f"{flow} {what}")
+        self._report("verifies what was written")
+        found.verifications = verify(
+            self._pipeline, self._settings, spark, report=lambda flow, what: self._report(f"{flow} {what}")
         )
-        self._say(
-            "nothing is lost, nothing doubled" if report.sound else "the target is not what it should be"
+        self._report(
+            "nothing is lost, nothing doubled" if found.ok else "the target is not what it should be"
         )
-        return report
+        return found
 
     def rounds(self) -> list[Mapping[str, str]]:
         """Return, round by round, the point at which each flow is held: all of their points in turn."""
@@ -115,12 +114,12 @@ class CrashHarness:
         with self._held:
             self._armed = {}
         self.driver.kill()
-        self._say("killed")
+        self._report("killed")
         return dict(self._reached)
 
     def finish(self) -> None:
         """Let the pipeline work on all that is left, and stop it."""
-        self._say("lets the pipeline work on what is left")
+        self._report("lets the pipeline work on what is left")
         if not self.driver.alive:
             self.driver.start()
         self._feed(-1)
@@ -132,7 +131,7 @@ class CrashHarness:
         self._listener.close()
 
     def _wait_until_held(self, before: Mapping[str, int]) -> None:
-        """Wait for all points, and say now and then for which; a process that has ended reaches none."""
+        """Wait for all points, and report now and then for which; a process that has ended reaches none."""
         began = reported = time.monotonic()
         while missing := self._missing(before):
             if not self.driver.alive:
@@ -144,9 +143,9 @@ class CrashHarness:
                     f"after {self._timeout:.0f} s, still not: {_listed(missing)}",
                     hint=f"see {self.driver.log}",
                 )
-            if time.monotonic() > reported + _SAY_EVERY:
+            if time.monotonic() > reported + _REPORT_EVERY:
                 reported = time.monotonic()
-                self._say(f"waits for {_listed(missing)}")
+                self._report(f"waits for {_listed(missing)}")
 
     def _missing(self, before: Mapping[str, int]) -> dict[str, str]:
         """The points that are not reached after a moment; results are looked for from here."""

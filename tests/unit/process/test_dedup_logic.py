@@ -33,10 +33,10 @@ def test_the_first_passes_at_once_and_its_like_are_left_out(within):
             number, latest = number + 1, max(latest, time)
         done = step(kept, frame(events), BEFORE, now)
         kept = done.kept
-        through = done.rows.filter(pl.col("outlet").is_null())["_event"].to_list()
-        late = done.rows.filter(pl.col("outlet") == "late")["_event"].to_list()
+        through = done.rows.filter(pl.col("_side_output").is_null())["_event"].to_list()
+        late = done.rows.filter(pl.col("_side_output") == "late")["_event"].to_list()
         assert (through, late) == plain.step(events, now)
-        assert done.alarm is None or done.alarm > now
+        assert done.timer is None or done.timer > now
     assert step(kept, frame([]), BEFORE, 10**6).kept.is_empty()
 
 

@@ -1,4 +1,4 @@
-"""Functions over keyed state, batch by batch, against dictionaries: state that ends, alarms, bad answers."""
+"""Functions over keyed state, batch by batch, against dictionaries: state that ends, timers, bad answers."""
 
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -79,7 +79,7 @@ def step_of(function=visits, keeps=KEEPS, returns=TOLD, frames="polars", **more)
 def test_batches_against_a_dictionary(seed, ttl):
     random, number, clock = Random(seed), 0, 0
     length = None if ttl is None else ttl * SECOND
-    step, reference = step_of(ttl=length, alarm="closes"), Reference(length)
+    step, reference = step_of(ttl=length, timer="closes"), Reference(length)
     runs, last = [], BEFORE
     for _ in range(40):
         clock += random.randrange(30)
@@ -132,9 +132,9 @@ def test_frames_of_the_kind_that_is_asked_for(frames):
     ("answer", "told"),
     [
         (lambda rows, state: state, "returned DataFrame; return two frames"),
-        (lambda rows, state: (state, rows.select("card")), "returns no column 'n', but card"),
-        (lambda rows, state: (state.drop("seen"), rows), "keeps no column 'seen'"),
-        (lambda rows, state: (pl.concat([state, state]), rows), "{'card': 'a'} is kept twice"),
+        (lambda rows, state: (state, rows.select("card")), "gave no column 'n', but card"),
+        (lambda rows, state: (state.drop("seen"), rows), "gave no column 'seen'"),
+        (lambda rows, state: (pl.concat([state, state]), rows), "{'card': 'a'} has state twice"),
         (lambda rows, state: (state.with_columns(card=pl.lit("z")), rows), "{'card': 'z'} was not asked for"),
     ],
 )

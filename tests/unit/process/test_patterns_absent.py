@@ -63,11 +63,11 @@ def run(step, log, sizes, placed=True):
         rows = frame(log, first, first + size, placed)
         now = max(mark, max(time for _, time, _ in log[:first] or [(None, BEFORE, None)]) - LATE)
         done = step(kept, rows, mark, now)
-        assert done.alarm is None or done.alarm > now
+        assert done.timer is None or done.timer > now
         told |= taken(done.rows, told)
         kept, first, mark = done.kept, first + size, now
     done = step(kept, frame(log, 0, 0, placed), mark, FOREVER)
-    assert (done.kept.height, done.alarm) == (0, None)
+    assert (done.kept.height, done.timer) == (0, None)
     return told | taken(done.rows, told)
 
 

@@ -29,8 +29,8 @@ class Asked:
         )
 
 
-def lookup(asked, *, ttl=60.0, pause=0.0, at_most=100):
-    return Lookup(asked, "card", "row", LIKE, RESULT, ttl, pause, at_most)
+def lookup(asked, *, ttl=60.0, interval=0.0, at_most=100):
+    return Lookup(asked, "card", "row", LIKE, RESULT, ttl, interval, at_most)
 
 
 def found(work, *cards):
@@ -63,7 +63,7 @@ def test_what_is_old_is_asked_for_again_and_only_so_much_is_remembered():
 
 def test_it_waits_between_questions_and_asks_for_a_thousand_keys_at_most():
     asked = Asked()
-    found(lookup(asked, pause=0.1), *(f"card{number}" for number in range(2500)))
+    found(lookup(asked, interval=0.1), *(f"card{number}" for number in range(2500)))
     assert [len(keys) for _, keys in asked.questions] == [1000, 1000, 500]
     times = [when for when, _ in asked.questions]
     assert times[2] - times[0] >= 0.2

@@ -27,6 +27,6 @@ def test_each_event_is_let_go_once_and_in_order(placed):
             first // 4 - 1,
             first + size,
         )
-        assert done.alarm == kept["_us"].min()
+        assert done.timer == kept["_us"].min()
     told += ReorderStep()(kept, rows.clear(), mark, FOREVER).rows["_event"].to_list()
     assert told == [number for *_, number in sorted(log, key=lambda row: (row[0], row[3]))]

@@ -77,7 +77,7 @@ def run(engine, batches):
         found.append((sorted_results((*r[:4], sorted(r[5])) for r in results), sorted(late, key=str)))
         assert all(row[4] == len(row[5]) for row in results)
         kept, last = taken.kept, now
-        assert taken.alarm is None or taken.alarm > now
+        assert taken.timer is None or taken.timer > now
     return found
 
 
@@ -261,18 +261,18 @@ def test_windows_without_a_key_are_those_of_one_key(make):
     ],
     ids=["fixed", "sliding"],
 )
-def test_nothing_is_due_before_the_alarm(engine):
-    """A step is needed only when the alarm says so: steps in between change nothing."""
+def test_nothing_is_due_before_the_timer(engine):
+    """A step is needed only when the timer says so: steps in between change nothing."""
     for seed in range(3):
         kept, last = None, BEFORE
         for rows, now in steps(seed, keys=2):
             taken = engine.take(kept, frame(rows), last, now)
             kept, last = taken.kept, now
-            if taken.alarm is not None:
-                early = engine.take(kept, frame([]), last, taken.alarm - 1)
+            if taken.timer is not None:
+                early = engine.take(kept, frame([]), last, taken.timer - 1)
                 assert early.results.is_empty()
                 assert early.kept.height == kept.height
-                due = engine.take(kept, frame([]), last, taken.alarm)
+                due = engine.take(kept, frame([]), last, taken.timer)
                 assert due.results.height or due.kept.height < kept.height
 
 

@@ -18,13 +18,15 @@ fraud = Pipeline("fraud")
 READS: dict[str, Topic[Any]] = {"acts": transactions, "profile": profiles}
 
 
-@fraud.flow(reads=READS, looks_up={"model": models}, writes=alerts, mode="realtime", checkpoint=CHECKPOINT)
+@fraud.flow(
+    reads=READS, looks_up={"model": models}, writes=alerts, mode="realtime", checkpoint_interval=CHECKPOINT
+)
 def suspicious(acts: DataFrame, profile: DataFrame, model: DataFrame) -> DataFrame:
     """What is too often, too much, too fast, or looks like fraud to the model."""
     kept, beside = ["id", "amount", "lat", "lon"], {"profile": profile}
     recent = keyed.recent(by="card", time="at", within="10 minutes", at_most=32, keeps=kept, tables=beside)
     spent = acts.where("kind in ('payment', 'transfer')").transform(recent)
-    known = spent.transform(lookup.everywhere(model, by="name", name="models"))
+    known = spent.transform(lookup.broadcast(model, by="name", name="models"))
     likely = score(F.col("event"), F.col("profile"), F.col("models")[NAME])
     last_two = F.slice(keyed.events(), 1, 2)
     rules = {
@@ -44,7 +46,7 @@ def suspicious(acts: DataFrame, profile: DataFrame, model: DataFrame) -> DataFra
     )
 
 
-@fraud.flow(reads={"acts": transactions}, writes=alerts, mode="realtime", checkpoint=CHECKPOINT)
+@fraud.flow(reads={"acts": transactions}, writes=alerts, mode="realtime", checkpoint_interval=CHECKPOINT)
 def taken_over(acts: DataFrame) -> DataFrame:
     """Three failed logins, then a large transfer."""
     drained = Pattern.times(3, "kind = 'login_failed'").then("kind = 'transfer' and amount > 1000")
@@ -56,12 +58,12 @@ def taken_over(acts: DataFrame) -> DataFrame:
     )
 
 
-@fraud.flow(reads={"alerts": alerts}, writes=suspects, output="append", checkpoint="30 seconds")
+@fraud.flow(reads={"alerts": alerts}, writes=suspects, output="append", checkpoint_interval="30 seconds")
 def count_suspects(alerts: DataFrame) -> DataFrame:
     """Alerts that were told again after a crash are counted once."""
     once = alerts.transform(dedup.first("id", time="at", within="1 hour", watermark="1 hour"))
     return once.select("user", "at").transform(
-        keyed.stateful(counted, by="user", keeps="acts long", returns="user string, acts long, at timestamp")
+        keyed.stateful(counted, by="user", state="acts long", returns="user string, acts long, at timestamp")
     )
 
 

@@ -22,7 +22,7 @@ def main() -> None:
         payments,
         Settings.load(),
         group=GROUP,
-        on_rebalance=lambda change: _say(rebalance=change.kind, partitions=change.partitions),
+        on_rebalance=lambda change: _write(rebalance=change.kind, partitions=change.partitions),
         kafka=kafka,
     ) as consumer:
         while not stopped:
@@ -33,10 +33,10 @@ def main() -> None:
 def _report(batch: Batch[Payment]) -> None:
     for partition, records in groupby(batch, key=lambda record: record.partition):
         offsets = [record.offset for record in records]
-        _say(partition=partition, first=offsets[0], last=offsets[-1])
+        _write(partition=partition, first=offsets[0], last=offsets[-1])
 
 
-def _say(**line: object) -> None:
+def _write(**line: object) -> None:
     sys.stdout.write(json.dumps(line) + "\n")
     sys.stdout.flush()
 

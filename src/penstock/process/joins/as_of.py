@@ -52,7 +52,7 @@ def as_of(
     *,
     on: str,
     time: str,
-    keeps: str | timedelta,
+    history: str | timedelta,
     name: str = "row",
     since: str = "_source.written",
     early: Early = "wait",
@@ -61,16 +61,16 @@ def as_of(
 ) -> "AsOf":
     """Put beside each event the row that a table had at the event's time, or null.
 
-        payments.transform(joins.as_of(profiles, on="card", time="at", since="changed_at", keeps="1 day",
+        payments.transform(joins.as_of(profiles, on="card", time="at", since="changed_at", history="1 day",
                                        watermark="30 seconds", name="profile"))
 
     `table` is the changes of a table as flows read them, or any rows with a time in their column `since`. A
     row holds from that time (or from when it was written; a deletion always from then) until the next one of
-    its key. Versions are kept for so long as `keeps` after they were replaced, by the times of events: an
+    its key. Versions stay for so long as `history` after they were replaced, by the times of events: an
     older event gets null where nothing is left, and is `truncated`.
 
     An event may come before the row of its time does. With `early="wait"` it waits until the watermark has
-    passed it. With "correct" it is answered at once, and for so long as `keeps` once more (`corrected`)
+    passed it. With "correct" it is answered at once, and for so long as `history` once more (`corrected`)
     whenever a row comes that was there at its time.
     """
     if early not in ("wait", "correct"):
@@ -82,7 +82,7 @@ def as_of(
         )
     refuse_few_buckets(buckets)
     mark = None if watermark is None else as_watermark(watermark)
-    return AsOf(table, on, time, duration(keeps), name, since, mark, buckets)
+    return AsOf(table, on, time, duration(history), name, since, mark, buckets)
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class AsOf:
     table: DataFrame
     on: str
     time: str
-    keeps: timedelta
+    history: timedelta
     name: str
     since: str
     watermark: Watermark | None
@@ -125,7 +125,7 @@ class AsOf:
         placed = own.withColumn(HASH, row_hash(KEY, (KIND, *ORDER)))
         kept = placed.drop(CLOCK)
         empty = empty_frame(kept, kept.schema)
-        step = VersionsStep(empty, self.keeps // MICROSECOND, corrects=self.watermark is None)
+        step = VersionsStep(empty, self.history // MICROSECOND, corrects=self.watermark is None)
         schema = StructType([placed.schema[EVENT], placed.schema[ROW]])
         schema = schema.add(TRUNCATED, BooleanType()).add(CORRECTED, BooleanType())
         kind, key = placed.schema[ROW].dataType.simpleString(), self.table.schema[self.on].dataType

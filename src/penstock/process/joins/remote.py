@@ -89,7 +89,7 @@ class Lookup:
     like: pl.DataFrame
     schema: pa.Schema
     ttl: float
-    pause: float
+    interval: float
     at_most: int
     id: str = field(default_factory=lambda: uuid4().hex)
 
@@ -119,7 +119,7 @@ class Lookup:
             _asked.pop(id)
 
     def _asked_for(self, keys: list[Any]) -> pl.DataFrame:
-        time.sleep(max(0.0, _asked.get(self.id, 0.0) + self.pause - time.monotonic()))
+        time.sleep(max(0.0, _asked.get(self.id, 0.0) + self.interval - time.monotonic()))
         _asked[self.id] = time.monotonic()
         found = self.ask(keys)
         missing = [column for column in self.like.columns if column not in found.columns]

@@ -123,9 +123,9 @@ class TableJoin:
         if self.on[side] == self.keys[side]:
             return changes
         kind = changes.schema[KEY].dataType.simpleString()
-        keeps = f"{KEY}_before {kind}, {OLD} boolean"
+        state = f"{KEY}_before {kind}, {OLD} boolean"
         return changes.transform(
-            stateful(moved, by=ID, keeps=keeps, returns=changes.schema, buckets=self.buckets)
+            stateful(moved, by=ID, state=state, returns=changes.schema, buckets=self.buckets)
         )
 
     def _changed(self, sides: list[DataFrame], encoded: str) -> DataFrame:

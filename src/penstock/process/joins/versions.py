@@ -70,7 +70,7 @@ class VersionsStep:
         versions = marked.with_columns(cut.alias(CUT)).filter(~pl.col("over")).drop("over")
         return pl.concat([versions, rows.filter((pl.col(KIND) >= EVENT_KIND) & ~old)]).sort(HASH)
 
-    def next_alarm(self, runs: Sequence[pl.DataFrame], now: int) -> int | None:  # noqa: ARG002
+    def next_timer(self, runs: Sequence[pl.DataFrame], now: int) -> int | None:  # noqa: ARG002
         """Nothing happens without an event."""
         return None
 

@@ -40,7 +40,7 @@ class ViewStep:
         """Rows stay until they are deleted."""
         return run
 
-    def next_alarm(self, runs: Sequence[pl.DataFrame], now: int) -> int | None:  # noqa: ARG002
+    def next_timer(self, runs: Sequence[pl.DataFrame], now: int) -> int | None:  # noqa: ARG002
         """Nothing happens without a change."""
         return None
 

@@ -15,14 +15,14 @@ from penstock.process.keyed.run_store import Run, RunStore
 from penstock.process.keyed.runs import first_to_merge, merged
 from penstock.process.keyed.step import BucketStep
 from penstock.process.lineage import Lineage
-from penstock.process.vectorised import BEFORE, FOREVER, set_alarm, unpack, written
+from penstock.process.vectorised import BEFORE, FOREVER, set_timer, unpack, written
 
 RUNS = "runs"
 _HEAD = "runs string, last long, swept long"  # the runs, the last watermark, and when all were looked through
 
 
 class Buckets(StatefulProcessor):
-    """Takes the rows of buckets, and wakes them when a key's alarm or the life of state has come."""
+    """Takes the rows of buckets, and wakes them when a key's timer or the life of state has come."""
 
     def __init__(
         self, step: BucketStep, empty: pl.DataFrame, name: str, lineage: Lineage, *, streaming: bool
@@ -94,9 +94,9 @@ class Buckets(StatefulProcessor):
         else:
             self._head.clear()
         if self._step.timed:
-            alarms = [self._step.next_alarm(frames, now)]
-            alarms += [swept + self._step.ttl] if runs and self._step.ttl is not None else []
-            set_alarm(self._handle, min((each for each in alarms if each is not None), default=None))
+            timers = [self._step.next_timer(frames, now)]
+            timers += [swept + self._step.ttl] if runs and self._step.ttl is not None else []
+            set_timer(self._handle, min((each for each in timers if each is not None), default=None))
 
 
 def _folder(name: str) -> Path:

@@ -79,7 +79,7 @@ def recent(
     if mark is not None and mark.future is not None:
         raise FlowError(
             "keyed state can't leave out events that are dated ahead",
-            hint="send them to an outlet first, in a flow of their own",
+            hint="send them to a side output first, in a flow of their own",
         )
     taken = {EVENT, RECENT, TRUNCATED, PLACE} & {*(tables or {})}
     if taken:

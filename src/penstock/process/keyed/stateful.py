@@ -29,12 +29,12 @@ def stateful(
     function: OverColumns,
     *,
     by: str | Sequence[str],
-    keeps: Schema,
+    state: Schema,
     returns: Schema,
     time: str | None = None,
     watermark: Watermark | str | timedelta | None = None,
     ttl: str | timedelta | None = None,
-    alarm: str | None = None,
+    timer: str | None = None,
     frames: Frames = "polars",
     buckets: int = 16,
 ) -> "Stateful":
@@ -42,30 +42,31 @@ def stateful(
 
         def spent(payments, state):
             sums = payments.group_by("card").agg(pl.col("amount").sum())
-            kept = state.join(sums, on="card").select("card", pl.col("total").fill_null(0) + pl.col("amount"))
-            return kept, kept
+            new = state.join(sums, on="card").select("card", pl.col("total").fill_null(0) + pl.col("amount"))
+            return new, new
 
-        payments.transform(keyed.stateful(spent, by="card", keeps="total double",
+        payments.transform(keyed.stateful(spent, by="card", state="total double",
                                           returns="card string, total double"))
 
     The function gets rows in the log's order, and the state of their keys: a row for each, null in the
-    columns that `keeps` declares where there is none yet. It returns what is to be kept, at most a row for
+    columns that `state` declares where there is none yet. It returns the new state, at most a row for
     each key (a key that is left out is forgotten), and the results, which may be of keys or of events. How
     rows are cut into calls is not to matter to it. They are frames of Polars, or what `frames` names.
 
-    State that no event has touched for `ttl` is forgotten, by the times of events. `alarm` names a timestamp
-    of the state: when the watermark passes it the function is called with the key, whose row says `due`.
+    State that no event has touched for `ttl` is forgotten, by the times of events. `timer` names a timestamp
+    of the state: when the watermark passes it, the timer fires, and the function is called with the key,
+    whose row says `due`.
     """
     keys = (by,) if isinstance(by, str) else tuple(by)
     if buckets < 1 or not keys:
         raise FlowError(f"state by {keys} in {buckets} buckets: expected a key and at least one bucket")
     if frames not in ("polars", "pandas", "pyarrow"):
         raise FlowError(f"there are no frames of {frames!r}", hint="choose polars, pandas or pyarrow")
-    if (ttl or alarm) and (time is None or watermark is None):
+    if (ttl or timer) and (time is None or watermark is None):
         raise FlowError("state that ends or wakes needs to know the time", hint="say time= and watermark=")
     limit = as_watermark(watermark) if watermark is not None else None
     return Stateful(
-        function, keys, keeps, returns, time, limit, duration(ttl) if ttl else None, alarm, frames, buckets
+        function, keys, state, returns, time, limit, duration(ttl) if ttl else None, timer, frames, buckets
     )
 
 
@@ -75,24 +76,24 @@ class Stateful:
 
     function: OverColumns
     by: tuple[str, ...]
-    keeps: Schema
+    state: Schema
     returns: Schema
     time: str | None
     watermark: Watermark | None
     ttl: timedelta | None
-    alarm: str | None
+    timer: str | None
     frames: Frames
     buckets: int
 
     def __call__(self, rows: DataFrame) -> DataFrame:
         refuse_missing(rows, self.by, "what has state by its keys")
         taken = self._taken(rows)
-        keeps, returns = self._kept(rows), _schema(self.returns).toNullable()
-        kept, told, empty = (empty_frame(rows, schema) for schema in (keeps, returns, taken.schema))
-        function = KeyedFunction(self.function, self.by, kept, told, self.frames)
-        step = KeyedStep(function, self.ttl // MICROSECOND if self.ttl else None, self.alarm)
-        description = StateDescription(self._kind, keeps, self.by, self.buckets, declared=True)
-        name = self._name(keeps)
+        state, returns = self._state(rows), _schema(self.returns).toNullable()
+        no_state, no_results, empty = (empty_frame(rows, each) for each in (state, returns, taken.schema))
+        function = KeyedFunction(self.function, self.by, no_state, no_results, self.frames)
+        step = KeyedStep(function, self.ttl // MICROSECOND if self.ttl else None, self.timer)
+        description = StateDescription(self._kind, state, self.by, self.buckets, declared=True)
+        name = self._name(state)
         processor = Buckets(step, empty, name, description.lineage, streaming=rows.isStreaming)
         bucket = F.pmod(F.col(HASH), F.lit(self.buckets))
         times = "EventTime" if step.timed else "None"
@@ -107,32 +108,32 @@ class Stateful:
         keys = (_no_nan(rows, name) for name in self.by)
         return timed.select(*columns, F.xxhash64(*keys).alias(HASH), *order_of(timed, numbered=True))
 
-    def _kept(self, rows: DataFrame) -> StructType:
+    def _state(self, rows: DataFrame) -> StructType:
         """The columns of the key, and what is declared."""
-        declared = _schema(self.keeps)
+        declared = _schema(self.state)
         taken = {*self.by, DUE} & {*declared.names}
         if taken:
             raise FlowError(
                 f"keyed state declares the column {min(taken)!r}",
-                hint=f"the key is kept by itself, and {DUE!r} is told to the function",
+                hint=f"the key is part of the state anyway, and {DUE!r} is an argument of the function",
             )
-        if self.alarm and self.alarm not in declared.names:
+        if self.timer and self.timer not in declared.names:
             raise FlowError(
-                f"the alarm {self.alarm!r} is no column of the state", hint=f"declared are {declared.names}"
+                f"the timer {self.timer!r} is no column of the state", hint=f"declared are {declared.names}"
             )
-        if self.alarm and not isinstance(declared[self.alarm].dataType, TimestampType):
-            kind = declared[self.alarm].dataType.simpleString()
-            raise FlowError(f"the alarm {self.alarm!r} is {kind}, expected a timestamp")
+        if self.timer and not isinstance(declared[self.timer].dataType, TimestampType):
+            kind = declared[self.timer].dataType.simpleString()
+            raise FlowError(f"the timer {self.timer!r} is {kind}, expected a timestamp")
         return StructType([*(rows.schema[name] for name in self.by), *declared]).toNullable()
 
     @property
     def _kind(self) -> str:
         ends = " that ends" if self.ttl else ""
-        wakes = f" and wakes at {self.alarm}" if self.alarm else ""
+        wakes = f" and wakes at {self.timer}" if self.timer else ""
         return f"state{ends}{wakes}"
 
-    def _name(self, keeps: StructType) -> str:
-        columns = "; ".join(f"{field.name} {field.dataType.simpleString()}" for field in keeps)
+    def _name(self, state: StructType) -> str:
+        columns = "; ".join(f"{field.name} {field.dataType.simpleString()}" for field in state)
         return f"{self._kind} of {{{columns}}}, in {self.buckets} buckets by {', '.join(self.by)}"
 
 
@@ -145,5 +146,5 @@ def _no_nan(rows: DataFrame, name: str) -> Column:
     key = F.col(f"`{name}`")
     if not isinstance(rows.schema[name].dataType, FloatType | DoubleType):
         return key
-    told = f"a key in column '{name}' is NaN; cast it to a text, or leave such events out"
-    return F.when(F.isnan(key), F.raise_error(F.lit(told))).otherwise(key)
+    message = f"a key in column '{name}' is NaN; cast it to a text, or leave such events out"
+    return F.when(F.isnan(key), F.raise_error(F.lit(message))).otherwise(key)

@@ -10,8 +10,8 @@ from penstock.process.keyed.function import KeyedFunction
 from penstock.process.keyed.runs import GONE, HASH, find
 from penstock.process.windows.order import OFFSET, ORDER, PARTITION, US
 
-DUE = "due"  # whether the time of a key's alarm has come
-ALARM, TOUCHED = "_alarm", "_touched"
+DUE = "due"  # whether a key's timer has fired
+TIMER, TOUCHED = "_alarm", "_touched"  # as checkpoints have them
 _ROUND = "_round"
 
 
@@ -50,7 +50,7 @@ class BucketStep(Protocol):
     def lasting(self, run: pl.DataFrame, now: int) -> pl.DataFrame:
         """The rows of the whole state that are still needed."""
 
-    def next_alarm(self, runs: Sequence[pl.DataFrame], now: int) -> int | None:
+    def next_timer(self, runs: Sequence[pl.DataFrame], now: int) -> int | None:
         """When it is to be woken."""
 
 
@@ -59,16 +59,16 @@ class KeyedStep:
     """Calls a function with rows and with the state of their keys; times are in microseconds.
 
     State that was last touched more than `ttl` before an event is not there for it, whatever the watermark
-    is: the rows of such a key are taken in rounds, of which all but the first begin with nothing. `alarm` is
-    the column of the state that says when a key is to be looked at without an event.
+    is: the rows of such a key are taken in rounds, of which all but the first begin with nothing. `timer` is
+    the column of the state that says when a key's timer fires.
     """
 
     function: KeyedFunction
     ttl: int | None = None
-    alarm: str | None = None
+    timer: str | None = None
 
     def __call__(self, runs: Sequence[pl.DataFrame], rows: pl.DataFrame, last: int, now: int) -> Done:
-        """Take rows, and wake the keys whose alarm is after the last watermark and not after this one."""
+        """Take rows, and wake the keys whose timer is after the last watermark and not after this one."""
         runs = [self.empty, *runs]
         waking = self._waking(runs, last, now)
         before = find(runs, pl.concat([rows.select(self._key), waking]).unique().sort(HASH), self.by)
@@ -94,25 +94,25 @@ class KeyedStep:
     @property
     def timed(self) -> bool:
         """Whether time changes anything in it."""
-        return self.ttl is not None or self.alarm is not None
+        return self.ttl is not None or self.timer is not None
 
     @property
     def empty(self) -> pl.DataFrame:
         """A run without rows."""
         own = {HASH: pl.Int64(), GONE: pl.Boolean()}
         own |= {TOUCHED: pl.Int64()} if self.ttl is not None else {}
-        own |= {ALARM: pl.Int64()} if self.alarm else {}
-        return pl.DataFrame(schema={**own, **self.function.keeps.schema})
+        own |= {TIMER: pl.Int64()} if self.timer else {}
+        return pl.DataFrame(schema={**own, **self.function.state.schema})
 
     def lasting(self, run: pl.DataFrame, now: int) -> pl.DataFrame:
         """The rows of the whole state that an event on time can still ask for."""
         return run if self.ttl is None else run.filter(pl.col(TOUCHED) + self.ttl >= now)
 
-    def next_alarm(self, runs: Sequence[pl.DataFrame], now: int) -> int | None:
+    def next_timer(self, runs: Sequence[pl.DataFrame], now: int) -> int | None:
         """When a key is to be looked at; rows that were overwritten may make it too early."""
-        if self.alarm is None:
+        if self.timer is None:
             return None
-        ahead = pl.col(ALARM).filter(pl.col(ALARM) > now).min()
+        ahead = pl.col(TIMER).filter(pl.col(TIMER) > now).min()
         return min((found for run in runs if (found := run.select(ahead).item()) is not None), default=None)
 
     @property
@@ -120,11 +120,11 @@ class KeyedStep:
         return [HASH, *self.by]
 
     def _waking(self, runs: Sequence[pl.DataFrame], last: int, now: int) -> pl.DataFrame:
-        if self.alarm is None:
+        if self.timer is None:
             return self.empty.select(self._key)
-        due = pl.col(ALARM).is_between(last, now, closed="right")
+        due = pl.col(TIMER).is_between(last, now, closed="right")
         if self.ttl is not None:
-            due &= pl.col(ALARM) <= pl.col(TOUCHED) + self.ttl
+            due &= pl.col(TIMER) <= pl.col(TOUCHED) + self.ttl
         keys = pl.concat([run.filter(due).select(self._key) for run in runs]).unique()
         return find(runs, keys, self.by).filter(due).select(self._key)
 
@@ -144,9 +144,9 @@ class KeyedStep:
         self, rows: pl.DataFrame, asked: pl.DataFrame, known: pl.DataFrame, now: int
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
         state = self._beside(asked, known.drop(HASH))
-        due = [(pl.col(ALARM) <= now).fill_null(value=False).alias(DUE)] if self.alarm else []
+        due = [(pl.col(TIMER) <= now).fill_null(value=False).alias(DUE)] if self.timer else []
         kept, results = self.function(
-            rows.drop(HASH, *ORDER), state.select(*self.function.keeps.columns, *due)
+            rows.drop(HASH, *ORDER), state.select(*self.function.state.columns, *due)
         )
         own = [HASH, *([TOUCHED] if self.ttl is not None else [])]
         found = self._beside(kept, self._touched(state, rows).select(*self.by, *own))
@@ -160,9 +160,9 @@ class KeyedStep:
 
     def _noted(self, now: int) -> Iterator[pl.Expr]:
         yield pl.lit(value=False).alias(GONE)
-        if self.alarm:
-            wanted = pl.col(self.alarm).dt.epoch("us")
-            yield pl.when(wanted.is_not_null()).then(pl.max_horizontal(wanted, now + 1)).alias(ALARM)
+        if self.timer:
+            wanted = pl.col(self.timer).dt.epoch("us")
+            yield pl.when(wanted.is_not_null()).then(pl.max_horizontal(wanted, now + 1)).alias(TIMER)
 
     def _changed(self, before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
         """What is kept, and of what is not kept any more only that it is gone."""

@@ -54,7 +54,13 @@ class MatchAbsent:
         schema = StructType([taken.schema[EVENT], matched, StructField(TRUNCATED, BooleanType()), *place])
         step = AbsentStep(self._keys, self._ways(), self._bit(self.absence.condition), self._lasting)
         found = vectorised(
-            taken, self._keys, step, schema, buckets=_BUCKETS, state=self._state(), keeps=taken.columns
+            taken,
+            self._keys,
+            step,
+            schema,
+            buckets=_BUCKETS,
+            state=self._state(),
+            state_columns=taken.columns,
         )
         keys = [F.col(EVENT)[name].alias(name) for name in self.recent.by]
         return found.select(*keys, EVENT, MATCHED, TRUNCATED, *(PLACE for _ in place))

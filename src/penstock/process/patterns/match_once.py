@@ -44,7 +44,7 @@ class MatchOnce:
             stateful(
                 Once(keys, tuple(self._way(steps) for steps in self.pattern.ways)),
                 by=keys,
-                keeps=StructType([StructField(PARTS, _parts(taken)), StructField(CLOCK, LongType())]),
+                state=StructType([StructField(PARTS, _parts(taken)), StructField(CLOCK, LongType())]),
                 returns=_returned(taken, [EVENT], place),
                 time=_AT if lasting else None,
                 watermark=looked_at.watermark,

@@ -11,7 +11,8 @@ from penstock.process.windows.aggregates import Aggregate
 from penstock.process.windows.overflow import refuse_overflow
 
 START, END, KIND, ROWS = "start", "end", "kind", "rows"
-ON_TIME, LATE, CORRECTED, WITHDRAWN = "on time", "late", "corrected", "withdrawn"
+ON_TIME, LATE, CORRECTED, RETRACTED = "on time", "late", "corrected", "retracted"
+RETRACTIONS = (RETRACTED, "withdrawn")  # the second as earlier releases have written it
 FIRST = (ON_TIME, LATE)  # the kinds of a window's first result: a late one is all of events that came late
 EVENT = "_event"  # a whole event, where it is to be told itself
 
@@ -26,7 +27,7 @@ class Taken:
     kept: pl.DataFrame
     results: pl.DataFrame
     late: pl.DataFrame
-    alarm: int | None
+    timer: int | None
     missed: int = 0
 
 

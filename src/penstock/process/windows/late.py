@@ -14,11 +14,11 @@ class Late:
     """The policy for late events; make one with `drop`, `send` or `refire`.
 
     >>> Late.refire(within="10 minutes").then("late-views")
-    Late(within=datetime.timedelta(seconds=600), outlet='late-views')
+    Late(within=datetime.timedelta(seconds=600), side_output='late-views')
     """
 
     within: timedelta = timedelta(0)
-    outlet: str | None = None
+    side_output: str | None = None
 
     @classmethod
     def drop(cls) -> "Late":
@@ -37,6 +37,6 @@ class Late:
 
     def then(self, topic: Topic[Any] | str) -> "Late":
         """Send what is too late to be counted to a topic."""
-        if self.outlet is not None:
-            raise FlowError(f"late events go to {self.outlet!r} already")
-        return replace(self, outlet=topic if isinstance(topic, str) else topic.name)
+        if self.side_output is not None:
+            raise FlowError(f"late events go to {self.side_output!r} already")
+        return replace(self, side_output=topic if isinstance(topic, str) else topic.name)

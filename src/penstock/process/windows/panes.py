@@ -42,7 +42,7 @@ class Panes(Kept):
         fired = self._fired(old, new, last, now)
         panes = self.merged(pl.concat([old, new]), _PANE).filter(open_still)
         missed = self._count(folded, BEFORE, now - self.within)
-        return Taken(panes, fired, late, self._alarm(panes, now), missed)
+        return Taken(panes, fired, late, self._timer(panes, now), missed)
 
     def waiting(self, panes: pl.DataFrame, last: int) -> int:
         """Count rows once for each of their windows that was not over at the last watermark."""
@@ -126,7 +126,7 @@ class Panes(Kept):
         windows = self._overlaps.count(self._overlaps.whole(panes, _PANE), after, until)
         return int(panes.select((pl.col(ROWS) * windows).sum()).item())
 
-    def _alarm(self, panes: pl.DataFrame, now: int) -> int | None:
+    def _timer(self, panes: pl.DataFrame, now: int) -> int | None:
         """The next time at which a window ends or a pane is to be forgotten."""
         size, every = self._overlaps.size, self._overlaps.every
         first = (pl.col(_PANE) - size) // every * every + every + size

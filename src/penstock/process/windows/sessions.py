@@ -1,14 +1,14 @@
 """Session windows over plain columns. Pure; no Spark.
 
 A late event may bridge two sessions or move a session's start: results that were told under another start are
-withdrawn.
+retracted.
 """
 
 from dataclasses import dataclass
 
 import polars as pl
 
-from penstock.process.windows.kept import END, KIND, START, WITHDRAWN, Kept, Taken, flag, kind
+from penstock.process.windows.kept import END, KIND, RETRACTED, START, Kept, Taken, flag, kind
 from penstock.process.windows.order import US
 from penstock.process.windows.shape import MICROSECOND, Session
 
@@ -33,7 +33,7 @@ class Sessions(Kept):
         rows, old = self._grouped(rows, old, now)
         late, rows = rows.filter(pl.col(_GROUP).is_null()), rows.drop_nulls(_GROUP)
         sessions = self._united(rows, old)
-        withdrawn = self._withdrawn(old, sessions)
+        retracted = self._retracted(old, sessions)
         everything = pl.concat([closing.with_columns(flag(_WAITED, True)), sessions.drop(_GROUP)])
         due = (pl.col(END) <= now) & pl.col(_CHANGED)
         fired = everything.filter(due).with_columns(kind(emitted=pl.col(_TOLD), waited=pl.col(_WAITED)))
@@ -41,8 +41,8 @@ class Sessions(Kept):
         stays = everything.filter(~over).with_columns(
             (pl.col(_TOLD) | due).alias(_TOLD), (pl.col(_CHANGED) & ~due).alias(_CHANGED)
         )
-        results = pl.concat([fired, withdrawn.select(fired.columns)])
-        return Taken(stays, results, late.drop(START, END, _GROUP), self._alarm(stays))
+        results = pl.concat([fired, retracted.select(fired.columns)])
+        return Taken(stays, results, late.drop(START, END, _GROUP), self._timer(stays))
 
     @property
     def _gap(self) -> int:
@@ -86,13 +86,13 @@ class Sessions(Kept):
         )
         return self.merged(parts, _GROUP).join(spans, on=_GROUP).select(*old.columns, _WAITED)
 
-    def _withdrawn(self, old: pl.DataFrame, sessions: pl.DataFrame) -> pl.DataFrame:
+    def _retracted(self, old: pl.DataFrame, sessions: pl.DataFrame) -> pl.DataFrame:
         """Sessions whose result is out under a start that is no session's any more."""
         now_at = sessions.select(_GROUP, pl.col(START).alias("_start"))
         gone = old.filter(_TOLD).join(now_at, on=_GROUP).filter(pl.col(START) != pl.col("_start"))
-        return gone.with_columns(pl.lit(WITHDRAWN).alias(KIND))
+        return gone.with_columns(pl.lit(RETRACTED).alias(KIND))
 
-    def _alarm(self, sessions: pl.DataFrame) -> int | None:
+    def _timer(self, sessions: pl.DataFrame) -> int | None:
         next_look = pl.when(pl.col(_CHANGED)).then(pl.col(END)).otherwise(pl.col(END) + self.within)
         found = sessions.select(next_look.min()).item()
         return None if found is None else int(found)

@@ -33,7 +33,7 @@ class Slides(Kept):
         results = self._results(events, events.filter(due))
         told = events.drop(_NEW, _CAME).with_columns(pl.col(TOLD) | (pl.col(US) <= now))
         stays = self._without_old_events(told.filter(self._needed_until() > now), now)
-        return Taken(stays, results, rows.filter(~counts), self._alarm(stays))
+        return Taken(stays, results, rows.filter(~counts), self._timer(stays))
 
     def finished(self, results: pl.DataFrame) -> pl.DataFrame:
         """Results stand beside the event that they are of, if events are kept at all."""
@@ -77,7 +77,7 @@ class Slides(Kept):
         final = pl.col(TOLD) & (pl.col(US) + self.within <= now)
         return events.with_columns(pl.when(~final).then(pl.col(name)).alias(name) for name in _event(events))
 
-    def _alarm(self, events: pl.DataFrame) -> int | None:
+    def _timer(self, events: pl.DataFrame) -> int | None:
         next_look = pl.when(pl.col(TOLD)).then(self._needed_until()).otherwise(pl.col(US))
         found = events.select(next_look.min()).item()
         return None if found is None else int(found)

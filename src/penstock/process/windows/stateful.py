@@ -11,7 +11,7 @@ from pyspark.sql.types import DataType, LongType, NullType, StringType, StructFi
 
 from penstock.errors import DataError
 from penstock.process.lineage import original
-from penstock.process.route import OUTLET
+from penstock.process.side_output import SIDE_OUTPUT
 from penstock.process.vectorised import BEFORE, Step, Stepped, vectorised
 from penstock.process.windows.aggregates import Aggregate
 from penstock.process.windows.kept import END, EVENT, KIND, ROWS, START, Kept
@@ -30,13 +30,13 @@ _ID = {"timeZone": "UTC", "ignoreNullFields": "false"}
 
 @dataclass(frozen=True)
 class WindowStep:
-    """A step over windows: results and, if they have an outlet, the events that were too late.
+    """A step over windows: results and, if there is a side output for them, the events that were too late.
 
     No watermark is earlier than the one with which a stream begins.
     """
 
     windows: Kept
-    outlet: str | None
+    side_output: str | None
     begins: int = BEFORE
 
     def __call__(self, kept: pl.DataFrame | None, rows: pl.DataFrame, last: int, now: int) -> Stepped:
@@ -44,13 +44,13 @@ class WindowStep:
         timeless = pl.col(US).is_null()
         taken = self.windows.take(kept, _widened(rows.filter(~timeless), self.windows.aggregates), last, now)
         results = _narrowed(self.windows.finished(taken.results))
-        if self.outlet is None:
+        if self.side_output is None:
             dropped = taken.late.height + rows.filter(timeless).height
-            return Stepped(taken.kept, results, taken.alarm, dropped, taken.missed)
+            return Stepped(taken.kept, results, taken.timer, dropped, taken.missed)
         left = [rows.filter(timeless), taken.late.select(rows.columns).cast(rows.schema)]
-        late = pl.concat(left).select(*self.windows.by, EVENT, pl.lit(self.outlet).alias(OUTLET))
+        late = pl.concat(left).select(*self.windows.by, EVENT, pl.lit(self.side_output).alias(SIDE_OUTPUT))
         told = pl.concat([results, late], how="diagonal")
-        return Stepped(taken.kept, told, taken.alarm, missed=taken.missed)
+        return Stepped(taken.kept, told, taken.timer, missed=taken.missed)
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class FoldedStep:
         taken = self.windows.take_folded(kept, rows.filter(~timeless), last, now)
         results = _narrowed(self.windows.finished(taken.results))
         dropped = pl.concat([taken.late, rows.filter(timeless)]).select(pl.col(ROWS).sum()).item()
-        return Stepped(taken.kept, results, taken.alarm, int(dropped), taken.missed)
+        return Stepped(taken.kept, results, taken.timer, int(dropped), taken.missed)
 
 
 @dataclass(frozen=True)
@@ -102,27 +102,29 @@ def windowed(
     late: Late,
     buckets: int,
 ) -> DataFrame:
-    """Return the results of windows over rows with a watermark, and with `late.outlet` what came too late.
+    """Return the results of windows over rows with a watermark, and in a side output what was too late.
 
     A sliding window's result has the columns of its event, and so has what came too late.
     """
     event = [name for name in timed.columns if name != TIME]
-    aside = [F.struct(*map(quoted, event)).alias(EVENT)] if late.outlet or isinstance(shape, Sliding) else []
+    aside = (
+        [F.struct(*map(quoted, event)).alias(EVENT)] if late.side_output or isinstance(shape, Sliding) else []
+    )
     order = order_of(timed) if any(each.ordered for each in aggregates.values()) else order_of(timed)[:1]
     columns = timed.select(*map(quoted, by), *order, *inputs_of(timed, aggregates), *aside)
     results = fields_of(timed, aggregates)
     kept = _kept(shape, by, aggregates, late)
     kinds = ", ".join(f"{name} {each.told}" for name, each in aggregates.items())
     begins = 0 if timed.isStreaming else BEFORE
-    step: Step = WindowStep(kept, late.outlet, begins)
+    step: Step = WindowStep(kept, late.side_output, begins)
     fold: PaneFold | None = None
-    if isinstance(kept, Panes) and late.outlet is None:
+    if isinstance(kept, Panes) and late.side_output is None:
         step, fold = FoldedStep(kept, begins), PaneFold(kept)
     found = vectorised(
         columns, by, step, _schema(columns, by, results, late),
         buckets=buckets, state=f"{shape} with {kinds}", fold=fold,
         kind=f"{shape} with {original_kinds(timed, aggregates)}",
-        keeps=[*aggregates, *([EVENT] if isinstance(shape, Sliding) else [])],
+        state_columns=[*aggregates, *([EVENT] if isinstance(shape, Sliding) else [])],
     )  # fmt: skip
     return _told(found.withColumn(ROWS, _described(kept)), event, by, list(aggregates), late)
 
@@ -175,8 +177,8 @@ def _schema(columns: DataFrame, by: tuple[str, ...], results: list[StructField],
     own += [StructField(KIND, StringType()), StructField(ROWS, LongType())]
     if EVENT in columns.columns:
         results = [*results, columns.schema[EVENT]]
-    if late.outlet:
-        results = [*results, StructField(OUTLET, StringType())]
+    if late.side_output:
+        results = [*results, StructField(SIDE_OUTPUT, StringType())]
     return StructType([*(columns.schema[name] for name in by), *own, *results])
 
 
@@ -193,7 +195,7 @@ def _told(found: DataFrame, event: list[str], by: tuple[str, ...], names: list[s
         for name in event
         if name not in by
     ]
-    return found.select(*results, *rest, *([OUTLET] if late.outlet else []))
+    return found.select(*results, *rest, *([SIDE_OUTPUT] if late.side_output else []))
 
 
 def _result_id(by: tuple[str, ...]) -> Column:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from penstock.durations import duration
 from penstock.errors import FlowError
-from penstock.process.route import OUTLET
+from penstock.process.side_output import SIDE_OUTPUT
 from penstock.process.windows import native, stateful
 from penstock.process.windows.aggregates import Aggregate
 from penstock.process.windows.kept import END, KIND, ON_TIME, START
@@ -108,15 +108,15 @@ class Windowing:
             raise FlowError(
                 "declared aggregates are told when a window is over", hint="use Spark's own for 'early'"
             )
-        own = (*stateful.TOLD, *([OUTLET] if self.late and self.late.outlet else []))
+        own = (*stateful.TOLD, *([SIDE_OUTPUT] if self.late and self.late.side_output else []))
         refuse_taken(self.by, own, "key")
         refuse_taken(aggregates, (*self.by, *own), "aggregate")
 
     def _stateful(self, rows: DataFrame, aggregates: dict[str, Aggregate]) -> DataFrame:
         late = self.late or Late.drop()
-        own = {*stateful.TOLD, *aggregates} | ({OUTLET} if late.outlet else set())
+        own = {*stateful.TOLD, *aggregates} | ({SIDE_OUTPUT} if late.side_output else set())
         clash = own & set(rows.columns)
-        if clash and (late.outlet or isinstance(self.shape, Sliding)):
+        if clash and (late.side_output or isinstance(self.shape, Sliding)):
             raise FlowError(
                 f"events have a column {', '.join(sorted(clash))}, and so have the results beside them",
                 hint="rename one of them before the windows",
