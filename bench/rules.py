@@ -31,7 +31,7 @@ RATE, CARDS = 1_000, 20_000  # events a second
 SLOW = 20  # seconds with a tenth of the events, in which the flow starts
 WARM = 20  # seconds that are not counted
 BACKLOG = 0.5  # seconds; an answer that took longer waited for the flow to start
-LINGER = "10 ms"  # for which an event waits for company
+LINGER = "10 ms"  # the batching delay of an event
 PAUSE = 0.03  # seconds without an answer that are called a pause
 # What the session and the runner choose otherwise.
 DEFAULTS = {

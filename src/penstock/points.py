@@ -1,6 +1,6 @@
 """Named crash points: places where a test may stop the world; free when nobody listens.
 
-A harness listens on a socket whose path is in PENSTOCK_POINTS. Code that passes a point tells its name and
+A harness listens on a socket whose path is in PENSTOCK_POINTS. Code that passes a point sends its name and
 waits for the answer; a harness that wants a crash there kills the process instead of answering.
 """
 

@@ -162,7 +162,7 @@ def half(self, flow, label, results):
 
 
 def careless(self, entries):
-    """Without the ledger's stretches of the log, it can't be compared with the checkpoint."""
+    """Without the ledger's offset ranges, it can't be compared with the checkpoint."""
     if "number_only" not in self.path and "later" not in self.path:
         refuse_misfit(self, entries)
 

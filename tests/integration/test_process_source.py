@@ -26,7 +26,7 @@ from penstock.log import Broker, DeadLetter, Producer, Table, Topic, apply
 from penstock.process.java_client import java_settings
 from penstock.process.source import (
     DELETED,
-    PLACE,
+    SOURCE,
     KnownSchemas,
     kafka_rows,
     known_schemas,
@@ -111,7 +111,7 @@ def collected(frame):
     found = {}
     for row in frame.withColumns(times).collect():
         event = row.asDict(recursive=True)
-        offset = event.pop(PLACE)["offset"]
+        offset = event.pop(SOURCE)["offset"]
         found[offset] = plain(event)
     return found
 
@@ -410,9 +410,9 @@ def test_the_columns_are_those_of_the_class_and_the_source(spark):
     frame = typed(rows_of(spark, [json.dumps(GOOD).encode()], "small"), SMALL, PLAIN)
     wanted = [f"{field.name}:{field.dataType.simpleString()}" for field in spark_schema(Small)]
     headers = "array<struct<key:string,value:binary>>"
-    place = f"{PLACE}:struct<topic:string,partition:int,offset:bigint,written:timestamp,headers:{headers}>"
+    place = f"{SOURCE}:struct<topic:string,partition:int,offset:bigint,written:timestamp,headers:{headers}>"
     assert frame.schema.simpleString() == f"struct<{','.join([*wanted, place])}>"
-    found = frame.first()[PLACE]
+    found = frame.first()[SOURCE]
     assert (found.topic, found.partition, found.offset, found.headers[0].key) == ("small", 0, 0, "h")
     assert found.written.replace(tzinfo=UTC) == NOW
 
@@ -639,8 +639,8 @@ def test_a_log_is_read_as_a_table_and_as_a_stream(spark, settings, unique, tmp_p
         assert undecodable(rows, topic, known[topic]).count() == 1
     name = topics[0].name
     span = {"start": {name: {0: 0}}, "end": {name: {0: 1}}}
-    stretch = kafka_rows(spark, settings, [name], streaming=False, **span).collect()
-    assert [(row.offset, row.headers[0].key) for row in stretch] == [(0, "trace")]
+    part = kafka_rows(spark, settings, [name], streaming=False, **span).collect()
+    assert [(row.offset, row.headers[0].key) for row in part] == [(0, "trace")]
     stream = kafka_rows(spark, settings, [topics[2].name], streaming=True)
     written = typed(stream, topics[2], known[topics[2]]).writeStream.format("memory").queryName(f"s{unique}")
     query = written.trigger(availableNow=True).option("checkpointLocation", str(tmp_path)).start()

@@ -23,7 +23,7 @@ from penstock.settings import Settings
 from penstock.sinks.kafka import KafkaSink
 
 NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
-PLACE = "struct<topic:string,partition:int,offset:bigint>"
+SOURCE = "struct<topic:string,partition:int,offset:bigint>"
 KAFKA = (
     "topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary, "
     "headers array<struct<key:string,value:binary>>"
@@ -52,9 +52,8 @@ class Late(Event):
 
 ALERTS = Topic("alerts", Alert, key="card")
 LATES = Topic("lates", Late, key="delay")
-RESULT = (
-    f"card string, count int, share float, spent decimal(10,1), channel string, at timestamp, _source {PLACE}"
-)
+RESULT = "card string, count int, share float, spent decimal(10,1), channel string, at timestamp"
+RESULT += f", _source {SOURCE}"
 
 
 def results(spark, *changes, more="", schema=RESULT):

@@ -40,7 +40,7 @@ def fraud(
                 f"[dim]{time.monotonic() - began:5.1f} s[/dim]  {what}", highlight=False
             ),
         )
-    console.print(_rows(_told(report)))
+    console.print(_rows(_measured(report)))
     console.print(_quality(report))
     if not report.complete:
         examples = ", ".join(sorted(report.lost | report.wrong)[:5])
@@ -52,10 +52,10 @@ def fraud(
     console.print("[green]0 lost, 0 duplicate, 0 wrong; nothing is left running[/green]")
 
 
-def _told(report: FraudReport) -> Iterable[tuple[str, str, str]]:
+def _measured(report: FraudReport) -> Iterable[tuple[str, str, str]]:
     yield "transactions", f"{report.sent:,}", f"in; {report.rate:,} a second, but for the start"
-    yield "alerts", f"{report.alerts:,}", "out, each once, by readers that leave repetitions out"
-    yield "told again", f"{report.repeated:,}", "written since the last checkpoint when it was killed"
+    yield "alerts", f"{report.alerts:,}", "out, each once, by readers that leave duplicates out"
+    yield "re-emitted", f"{report.repeated:,}", "written since the last checkpoint when it was killed"
     yield "lost", f"{len(report.lost):,}", "of those called for by the log, each recomputed"
     yield "wrong", f"{len(report.wrong):,}", "not called for, or with other evidence"
     yield "users", f"{report.users:,}", f"with suspicious acts, {report.miscounted} of them miscounted"
@@ -118,7 +118,7 @@ def _read(report: Report) -> Iterable[tuple[str, str, str]]:
     yield "read", f"{report.distinct:,}", took
     yield "read twice", f"{report.repeated:,}", "read but not committed when the member was killed"
     yield "killed", report.killed, f"with -9; the group went on {report.noticed_seconds:.1f} s later"
-    yield "rebalances", f"{report.rebalances}", "assignments and revocations that members were told of"
+    yield "rebalances", f"{report.rebalances}", "assignments and revocations that members heard of"
     for partition, kept in sorted(report.kept.items()):
         yield f"partition {partition}", f"{kept:,}", f"{len(report.reads.get(partition, ())):,} read"
     yield "lag", f"{report.lag:,}", "events behind, at the end"

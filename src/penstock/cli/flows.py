@@ -148,7 +148,7 @@ def _sum(rows: Conservation) -> str:
     """Where the rows of windows are."""
     sign = "=" if rows.exact else "≠"
     return (
-        f"{rows.taken:,} rows {sign} {rows.told:,} in results + {rows.waiting:,} waiting "
+        f"{rows.taken:,} rows {sign} {rows.emitted:,} in results + {rows.waiting:,} waiting "
         f"+ {rows.sent:,} in side outputs + {rows.dropped:,} dropped"
     )
 

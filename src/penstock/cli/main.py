@@ -1,4 +1,4 @@
-"""The command line: one app, its groups of commands, and errors told as a person would tell them."""
+"""The command line: one app, its groups of commands, and errors as a person would put them."""
 
 import sys
 
@@ -32,8 +32,8 @@ def run() -> None:
         app()
     except PenstockError as error:
         console = Console(stderr=True, emoji=False)
-        told = f"[red]error[/red] [dim]{error.id}[/dim]: {escape(error.message)}"
-        console.print(told, highlight=False, soft_wrap=True)
+        line = f"[red]error[/red] [dim]{error.id}[/dim]: {escape(error.message)}"
+        console.print(line, highlight=False, soft_wrap=True)
         if error.hint:
             console.print(f"  [cyan]→[/cyan] {escape(error.hint)}", highlight=False, soft_wrap=True)
         sys.exit(error.exit_code)

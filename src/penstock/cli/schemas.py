@@ -57,8 +57,8 @@ def show_(
         whole = {"subject": subject, "version": record.version, "id": record.id, "type": record.kind.value}
         typer.echo(json.dumps({**whole, "schema": record.text}, indent=2))
     else:
-        told = f"version {record.version}, id {record.id}, {record.kind.value}"
-        console.print(f"[bold]{escape(subject)}[/bold] {told}")
+        described = f"version {record.version}, id {record.id}, {record.kind.value}"
+        console.print(f"[bold]{escape(subject)}[/bold] {described}")
         typer.echo(_pretty(record))
 
 

@@ -36,10 +36,10 @@ def show(
         found = stored_state(spark, settings, f"{pipeline}.{flow}", key, batch=batch)
     finally:
         spark.stop()
-    told = [vars(each) for each in found]
+    rows = [vars(each) for each in found]
     if as_json:
-        typer.echo(json.dumps(told, default=plain, indent=2))
-    elif not told:
+        typer.echo(json.dumps(rows, default=plain, indent=2))
+    elif not rows:
         console.print(f"{flow} keeps nothing under {' '.join(key)}", markup=False)
-    for each in told if not as_json else ():
+    for each in rows if not as_json else ():
         console.print_json(data=each, default=plain)

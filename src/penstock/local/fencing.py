@@ -53,8 +53,8 @@ def _has(happened: Callable[[], bool], controller: psutil.Process, log: Path) ->
     deadline = time.monotonic() + _PATIENCE
     while not happened():
         if process.ended(controller):
-            told = "\n  ".join(last_lines(log, 12)) or "(nothing)"
-            raise ServiceError(f"Kafka's controller ended while starting; its last lines:\n  {told}")
+            shown = "\n  ".join(last_lines(log, 12)) or "(nothing)"
+            raise ServiceError(f"Kafka's controller ended while starting; its last lines:\n  {shown}")
         if time.monotonic() > deadline:
             return False
         time.sleep(0.05)

@@ -149,11 +149,11 @@ class Kafka:
         if secured:
             ours["SECURED"] = (secured, secured)
         listen = [f"{name}://{ports.LOOPBACK}:{own}" for name, (_, own) in ours.items()]
-        told = [f"{name}://{ports.LOOPBACK}:{shown}" for name, (shown, _) in ours.items()]
+        advertised = [f"{name}://{ports.LOOPBACK}:{shown}" for name, (shown, _) in ours.items()]
         placed = _node(controller_port) | {
             "process.roles": "broker,controller",
             "listeners": ",".join([*listen, _controller(controller_port)]),
-            "advertised.listeners": ",".join(told),
+            "advertised.listeners": ",".join(advertised),
             "inter.broker.listener.name": "PLAINTEXT",
         }
         return _lines({**placed, **needed})

@@ -109,7 +109,7 @@ class Platform:
             future.result()
 
     def _empty(self) -> None:
-        """What flows have kept goes too: it tells of a log that is no more."""
+        """What flows have kept goes too: it is about a log that is no more."""
         for folder in (*(one.folder for one in self._described()), *(self.data / name for name in _OURS)):
             if folder.exists():
                 shutil.rmtree(folder)

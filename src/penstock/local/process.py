@@ -16,7 +16,7 @@ import psutil
 from penstock.errors import ServiceError
 from penstock.local.files import write_whole
 
-# The kernel counts from boot, and the boot time is told in whole seconds that move with the clock.
+# The kernel counts from boot, and the boot time is in whole seconds that move with the clock.
 _CLOCK_SLACK = 2.0
 
 

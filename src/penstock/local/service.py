@@ -39,7 +39,7 @@ class Service(Protocol):
     def stop_signal(self) -> signal.Signals: ...
     @property
     def identity(self) -> tuple[str, ...]:
-        """The end of its command line, which names its data and so tells it from all others."""
+        """The end of its command line, which names its data and so distinguishes it from all others."""
 
     def prepare(self, port: int) -> list[str]:
         """Make data and configuration if they are not there, and return the command to start."""
@@ -172,6 +172,6 @@ def _listens(running: psutil.Process, port: int) -> bool:
 
 def _failure(service: Service, what: str) -> ServiceError:
     lines = [line for log in service.logs for line in files.last_lines(log, 12)]
-    told = "\n  ".join(lines) or "(nothing)"
+    shown = "\n  ".join(lines) or "(nothing)"
     where = " and ".join(str(log) for log in service.logs)
-    return ServiceError(f"{service.name} {what}; its last lines:\n  {told}\n", hint=f"see {where}")
+    return ServiceError(f"{service.name} {what}; its last lines:\n  {shown}\n", hint=f"see {where}")

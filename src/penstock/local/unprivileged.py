@@ -46,7 +46,7 @@ def hand_over(folder: Path, owner: int) -> None:
 def open_to_all(folder: Path, parts: Sequence[str], copies: Path = Path("/var/tmp")) -> Path:  # noqa: S108
     """Return a folder of programs, or a copy of its `parts`, that every user may enter.
 
-    A right to pass closed folders is not enough: a program that asks access(2) about itself is told of what
+    A right to pass closed folders is not enough: a program that asks access(2) about itself hears of what
     its user may do by nature.
     """
     if all(path.stat().st_mode & 0o005 == 0o005 for path in (folder, *folder.resolve().parents)):

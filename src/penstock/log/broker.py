@@ -196,7 +196,7 @@ class Broker:
                 raise
 
     def _exists_after(self, error: PenstockError, name: str) -> bool:
-        """Say whether creating a topic failed because it exists; who may not create is told nothing else."""
+        """Say whether creating a topic failed because it exists; who may not create gets no other answer."""
         if isinstance(error, AuthorizationError):
             return name in metadata(self.admin, self.listener).topics
         cause = error.__cause__

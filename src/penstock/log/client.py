@@ -70,7 +70,7 @@ def configuration(
 
 
 def is_transient(error: KafkaError) -> bool:
-    """Say whether the client goes on trying by itself, so that there is nothing to tell."""
+    """Say whether the client goes on trying by itself, so that there is nothing to report."""
     return error.retriable() or error.code() in (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT)
 
 
@@ -153,5 +153,5 @@ def explain(what: str, error: Any, listener: ErrorListener | None = None) -> Pen
         return SettingsError(f"can't {what}: {error.str()}")
     if code in _UNREACHABLE:
         said = f"{error.str()} ({listener.last})" if listener and listener.last else error.str()
-        return LogError(f"can't {what}: {said}", hint="is the broker up? `penstock status` tells")
+        return LogError(f"can't {what}: {said}", hint="is the broker up? see `penstock status`")
     return LogError(f"can't {what}: {error.str()}")

@@ -248,7 +248,7 @@ class Consumer(Generic[E]):
             self._finish(messages)
 
     def _is_member(self) -> bool:
-        """Whether the group knows this member: without an id the broker can't tell that it was given up."""
+        """Whether the group knows this member: without an id the broker can't know that it left."""
         return bool(self._client.memberid())
 
     def _open(self, settings: Settings) -> None:

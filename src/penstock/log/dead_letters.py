@@ -1,4 +1,4 @@
-"""Dead letters: what can't be read or worked on is kept beside its topic, and can be sent again."""
+"""Dead letters: what can't be decoded or worked on is kept beside its topic, and can be redriven."""
 
 import re
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ N = TypeVar("N", int, None)
 
 @dataclass(frozen=True)
 class DeadLetter:
-    """A message that could not be read or worked on: its bytes, where it stood and why it failed.
+    """A message that could not be decoded or worked on: its bytes, where it stood and why it failed.
 
     `deliveries` says how often a queue had handed it out; it is None for what a queue had no part in.
     """

@@ -1,4 +1,4 @@
-"""The ledger: what a sink has taken in, told by the stretch of the log it came from.
+"""The ledger: what a sink has taken in, by the offset ranges of the log that it came from.
 
 Batch numbers alone can't be trusted: a checkpoint that was lost and made anew counts from 0 again, and "skip
 what is not newer" would then drop everything. So a sink writes down the whole batch, and a new one has to
@@ -40,7 +40,7 @@ class Batch:
         return self.number == expected and joined
 
     def __str__(self) -> str:
-        where = f"{_told(self.start)} to {_told(self.end)}"
+        where = f"{_listed(self.start)} to {_listed(self.end)}"
         return f"batch {self.number} of checkpoint {self.checkpoint[:8]} ({where})"
 
 
@@ -69,7 +69,7 @@ class Entry:
             return True
         if (self.batch.checkpoint, self.batch.number) == (batch.checkpoint, batch.number):
             if self.batch != batch:
-                raise _misfit(self.batch, batch, "the same number stands for another stretch of the log")
+                raise _misfit(self.batch, batch, "the same number stands for another offset range")
             return False
         if not batch.follows(self.batch):
             raise _misfit(self.batch, batch, "the one does not begin where the other ended")
@@ -92,6 +92,6 @@ def _misfit(written: Batch, batch: Batch, why: str) -> LedgerError:
     )
 
 
-def _told(offsets: Offsets) -> str:
+def _listed(offsets: Offsets) -> str:
     places = (f"{topic}[{p}]@{offset}" for topic, each in offsets.items() for p, offset in each.items())
     return ", ".join(places) or "nothing"

@@ -1,4 +1,4 @@
-"""Producing: typed events into topics, with every failure told."""
+"""Producing: typed events into topics, with every failure reported."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -219,7 +219,7 @@ class Producer:
         return self.listener.refusal is not None and not self.listener.refusal.fatal()
 
     def _serve(self, call: Callable[[float], int], seconds: float) -> int:
-        """Let the client call back; of a fatal error it tells by raising, and the events that wait fail."""
+        """Let the client call back; it raises a fatal error, and the events that wait fail."""
         try:
             return call(seconds)
         except (KafkaException, SystemError) as error:

@@ -182,7 +182,7 @@ class Queue(Generic[E]):
         )
 
     def _decide(self, lease: Lease[E], decision: Decision, reason: str) -> State:
-        """Do what a lease was told; raise if it was no longer held, so that its work will be done again."""
+        """Do what a lease decided; raise if it was no longer held, so that its work will be done again."""
         if decision == "acknowledged":
             refused = self._client.accept([lease.message])
         elif decision == "released" and (lease.deliveries < self.limit or lease.over):

@@ -1,4 +1,4 @@
-"""The client of a share group: takes messages, and tells the broker what became of them."""
+"""The client of a share group: takes messages, and reports to the broker what became of them."""
 
 import json
 from collections import deque

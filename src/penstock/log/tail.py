@@ -76,8 +76,8 @@ def _headers(found: Iterable[tuple[str, bytes | None]]) -> Line:
     values: dict[str, list[str | None]] = {}
     for name, value in found:
         values.setdefault(name, []).append(_text(value))
-    told = {name: each[0] if len(each) == 1 else each for name, each in values.items()}
-    return {"headers": told} if told else {}
+    shown = {name: each[0] if len(each) == 1 else each for name, each in values.items()}
+    return {"headers": shown} if shown else {}
 
 
 def _content(value: bytes | None, codec: Codec[Any] | None) -> Line:

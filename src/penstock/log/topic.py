@@ -134,7 +134,7 @@ class Table(Topic[E]):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.key is None:
-            raise TopicError(f"table {self.name!r} has no key", hint="name the field that tells rows apart")
+            raise TopicError(f"table {self.name!r} has no key", hint="name the field that identifies a row")
 
     @cached_property
     def config(self) -> dict[str, str]:

@@ -282,7 +282,7 @@ class Attempt:
         """Wait for the end of the batch: one that is broken off would be worked on twice.
 
         In real time there is always a batch. If its end is not near, it is broken off: its results are out,
-        and are emitted once more after the next start, which readers tell by their ids.
+        and are re-emitted after the next start: readers know duplicates by their ids.
         """
         done, realtime = self.batches, self.job.mode == "realtime"
         deadline = time.monotonic() + (_REALTIME_STOP if realtime else _STOP_PATIENCE)

@@ -27,7 +27,7 @@ class Bottleneck:
 def bottleneck(report: Mapping[str, Any]) -> Bottleneck | None:
     """Return what limits a flow, from Spark's report of a batch; None if nothing waits behind it.
 
-    Where Spark writes results by itself, nobody can tell its sink from the rest: None as well.
+    Where Spark writes results by itself, its sink can't be seen apart from the rest: None as well.
     """
     behind = sum(map(_waiting, report["sources"]))
     took = report.get("durationMs", {})

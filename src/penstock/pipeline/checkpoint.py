@@ -1,4 +1,4 @@
-"""Spark's checkpoint of a flow: which stretch of the log each batch holds, and what was committed."""
+"""Spark's checkpoint of a flow: which offset range each batch holds, and what was committed."""
 
 import json
 from datetime import UTC, datetime
@@ -90,7 +90,7 @@ class Checkpoint:
         return datetime.fromtimestamp(reached / 1000, UTC)
 
     def refuse_misfit(self, entries: tuple[Entry, ...]) -> None:
-        """Refuse a ledger that tells of batches which this checkpoint does not have, or the other way."""
+        """Refuse a ledger with batches which this checkpoint does not have, or the other way."""
         written = [entry.batch for entry in entries if entry.batch is not None]
         committed = self.last_committed()
         if not written and committed is not None:

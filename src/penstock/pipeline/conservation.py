@@ -17,18 +17,18 @@ from pyspark.sql.types import LongType, StructField, StructType
 from penstock.process.lineage import Lineage, lineage_of
 from penstock.process.migration import renamed
 from penstock.process.side_output import SIDE_OUTPUT
-from penstock.process.source import PLACE
+from penstock.process.source import SOURCE
 from penstock.process.vectorised import arrow_batches, arrow_schema, unpack
 from penstock.process.windows.kept import FIRST, KIND, ON_TIME, RETRACTIONS, ROWS, START
 from penstock.process.windows.panes import Panes
 from penstock.process.windows.shape import MICROSECOND, Fixed
-from penstock.process.windows.sliding import TOLD
+from penstock.process.windows.sliding import EMITTED
 from penstock.process.windows.stateful import WINDOWS
 from penstock.settings import Settings
 from penstock.sinks.postgres import PostgresTable
 from penstock.sinks.postgres.contents import contents
 
-_TOLD, _STATE = "told", "state"
+_EMITTED, _STATE = "emitted", "state"
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Conservation:
     """
 
     taken: int
-    told: int
+    emitted: int
     waiting: int
     sent: int
     dropped: int
@@ -48,7 +48,7 @@ class Conservation:
     @property
     def exact(self) -> bool:
         """Whether nothing is missing from the sum."""
-        return self.taken == self.told + self.waiting + self.sent + self.dropped
+        return self.taken == self.emitted + self.waiting + self.sent + self.dropped
 
 
 def windows_of(results: DataFrame) -> Mapping[str, Any] | None:
@@ -56,7 +56,7 @@ def windows_of(results: DataFrame) -> Mapping[str, Any] | None:
     return results.schema[ROWS].metadata.get(WINDOWS) if ROWS in results.columns else None
 
 
-def told_columns(results: DataFrame) -> StructType | None:
+def emitted_columns(results: DataFrame) -> StructType | None:
     """The columns by which rows are added up; None if the results lack some of them."""
     described = windows_of(results)
     if described is None:
@@ -69,8 +69,8 @@ def told_columns(results: DataFrame) -> StructType | None:
 
 def can_be_added_up(results: DataFrame, keys: tuple[str, ...], columns: tuple[str, ...] | None) -> bool:
     """Whether the rows of windows are in a table of some columns, with one row of each key (or all)."""
-    told = told_columns(results)
-    if told is None or not set(told.names) <= set(columns or told.names):
+    emitted = emitted_columns(results)
+    if emitted is None or not set(emitted.names) <= set(columns or emitted.names):
         return False
     described = results.schema[ROWS].metadata[WINDOWS]
     needed = {"id"} if described["each"] else {*described["by"], START}
@@ -79,7 +79,7 @@ def can_be_added_up(results: DataFrame, keys: tuple[str, ...], columns: tuple[st
 
 def kept_results(results: DataFrame, table: PostgresTable, settings: Settings) -> DataFrame:
     """What a table keeps of the results of windows; of one that was corrected, an upsert keeps no other."""
-    columns = told_columns(results)
+    columns = emitted_columns(results)
     assert columns is not None  # noqa: S101
     found = contents(results.sparkSession, table, settings, columns)
     each = results.schema[ROWS].metadata[WINDOWS]["each"]
@@ -99,10 +99,10 @@ def conservation(
     state = _state(results, checkpoint)
     if "overlap" in described:
         return _of_overlapping(results, written, state)
-    told, waiting = (_of_each if described["each"] else _of_windows)(results, written, state)
+    emitted, waiting = (_of_each if described["each"] else _of_windows)(results, written, state)
     dropped = state.agg(F.sum("dropped")).first() or (0,)
     sent = side_outputs.count() if side_outputs is not None else 0
-    return Conservation(_taken(results, described["each"]), told, waiting, sent, dropped[0] or 0)
+    return Conservation(_taken(results, described["each"]), emitted, waiting, sent, dropped[0] or 0)
 
 
 def _of_windows(results: DataFrame, written: DataFrame, state: DataFrame) -> tuple[int, int]:
@@ -114,23 +114,23 @@ def _of_windows(results: DataFrame, written: DataFrame, state: DataFrame) -> tup
     windows = _Windows(described["place"], arrow_schema(results, schema), lineage_of(places))
     waiting = state.mapInArrow(windows, schema)
     counted = _last(written, by).unionByName(waiting.select(*by, START, F.lit(_STATE).alias("side"), ROWS))
-    sides = counted.groupBy(*by, START).pivot("side", [_TOLD, _STATE]).sum(ROWS)
-    told = F.coalesce(_TOLD, F.lit(0))
-    sums = sides.agg(F.sum(told), F.sum(F.col(_STATE) - told)).first() or (0, 0)
+    sides = counted.groupBy(*by, START).pivot("side", [_EMITTED, _STATE]).sum(ROWS)
+    emitted = F.coalesce(_EMITTED, F.lit(0))
+    sums = sides.agg(F.sum(emitted), F.sum(F.col(_STATE) - emitted)).first() or (0, 0)
     return sums[0] or 0, sums[1] or 0
 
 
 def _of_overlapping(results: DataFrame, written: DataFrame, state: DataFrame) -> Conservation:
     described = results.schema[ROWS].metadata[WINDOWS]
     waiting = state.mapInArrow(_Waiting(*described["overlap"]), "rows long").agg(F.sum("rows"))
-    told = _last(written, list(described["by"])).agg(F.sum(ROWS))
-    counts = (results.agg(F.sum(ROWS)), told, waiting, state.agg(F.sum("missed")))
+    emitted = _last(written, list(described["by"])).agg(F.sum(ROWS))
+    counts = (results.agg(F.sum(ROWS)), emitted, waiting, state.agg(F.sum("missed")))
     taken, in_results, in_state, missed = (int((each.first() or (0,))[0] or 0) for each in counts)
     return Conservation(taken, in_results, in_state, 0, missed)
 
 
 def _of_each(results: DataFrame, written: DataFrame, state: DataFrame) -> tuple[int, int]:  # noqa: ARG001
-    """Events that were told, each once for the first time, and those that wait for it."""
+    """Events whose result was emitted, each once for the first time, and those that wait for it."""
     waiting = state.mapInArrow(_waiting_events, "events long").agg(F.sum("events")).first() or (0,)
     return written.where(F.col(KIND).isin(*FIRST)).count(), waiting[0] or 0
 
@@ -138,8 +138,8 @@ def _of_each(results: DataFrame, written: DataFrame, state: DataFrame) -> tuple[
 def _taken(results: DataFrame, each: bool) -> int:
     """In a batch query nothing is late: what has a side output there has no time."""
     aside = F.count_if(F.col(SIDE_OUTPUT).isNotNull()) if SIDE_OUTPUT in results.columns else F.lit(0)
-    told = F.count(ROWS) if each else F.coalesce(F.sum(ROWS), F.lit(0))
-    found = results.agg(told + aside).first()
+    emitted = F.count(ROWS) if each else F.coalesce(F.sum(ROWS), F.lit(0))
+    found = results.agg(emitted + aside).first()
     return int(found[0]) if found else 0
 
 
@@ -151,19 +151,21 @@ def _state(results: DataFrame, checkpoint: str) -> DataFrame:
 def _last(written: DataFrame, by: list[str]) -> DataFrame:
     """The last result of each window; one that was retracted counts for nothing."""
     order = (
-        F.col(PLACE)["offset"] if PLACE in written.columns else F.struct(F.col(KIND).isin(*RETRACTIONS), ROWS)
+        F.col(SOURCE)["offset"]
+        if SOURCE in written.columns
+        else F.struct(F.col(KIND).isin(*RETRACTIONS), ROWS)
     )
     last = F.max_by(F.struct(KIND, ROWS), order).alias("last")
     found = written.groupBy(*by, F.unix_micros(START).alias(START)).agg(last)
     return found.where(~F.col("last.kind").isin(*RETRACTIONS)).select(
-        *by, START, F.lit(_TOLD).alias("side"), f"last.{ROWS}"
+        *by, START, F.lit(_EMITTED).alias("side"), f"last.{ROWS}"
     )
 
 
 def _waiting_events(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         frames = [unpack(kept) for kept in batch.column("kept").to_pylist()]
-        counts = [frame.filter(~pl.col(TOLD)).height for frame in frames]
+        counts = [frame.filter(~pl.col(EMITTED)).height for frame in frames]
         yield pa.record_batch([pa.array(counts, pa.int64())], names=["events"])
 
 

@@ -34,7 +34,7 @@ class _Source:
 class EventTimes:
     """Brings the highest times of writers to a tracker; `position` says up to where they are known.
 
-    `unplanned` tells that writers have come that have no place in what is observed; `new_at` is when a flow
+    `unplanned` is set when writers have come that have no place in what is observed; `new_at` is when a flow
     was last heard of as a writer.
     """
 

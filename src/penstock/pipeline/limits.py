@@ -1,4 +1,4 @@
-"""What real-time mode can't do, told before a flow starts: the reason and the alternative."""
+"""What real-time mode can't do, reported before a flow starts: the reason and the alternative."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ def limits(plan: Node) -> Iterator[tuple[str, str]]:
         if node.name == "Join" and all(child.streaming for child in node.children):
             yield "it joins two streams", "unite them and group by the key"
         if node.name.startswith("Deduplicate"):
-            yield "it drops duplicates", "let readers tell them by the result's id"
+            yield "it drops duplicates", "let readers know them by the result's id"
         if node.name == "Union" and any(
             each in aggregates for child in node.children for each in child.walk()
         ):

@@ -48,7 +48,7 @@ class Node:
 
     @property
     def keys(self) -> list[Column]:
-        """What it tells duplicates by, if that is what it does."""
+        """What it knows duplicates by, if it drops them."""
         return [_column(each) for each in _items(self.java.keys())]
 
 

@@ -38,7 +38,7 @@ class Judge:
         self._broker.ensure(judged_topic(pipeline), 1, _CONFIG)
 
     def settle(self, job: Job, batch: Batch, since: Offsets, counted: Mapping[str, int | None]) -> int:
-        """See to the malformed records of a batch; `counted` tells how many there are, None if unknown.
+        """See to the malformed records of a batch; `counted` is how many there are, None if unknown.
 
         What the flow has read `since` these offsets was settled with the batches before, by the same decoder.
         """

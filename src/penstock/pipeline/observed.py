@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from penstock.process.source import PLACE
+from penstock.process.source import SOURCE
 from penstock.process.target import MADE_BY
 from penstock.process.windows.watermark import TimeLine
 
@@ -63,7 +63,7 @@ class Observation:
             partitions[int(partition)] = before.when(own, place)
         slot = F.when(F.lit(False), -1)
         for number, found in partitions.items():
-            slot = slot.when(F.col(PLACE)["partition"] == number, found)
+            slot = slot.when(F.col(SOURCE)["partition"] == number, found)
         return F.coalesce(slot, F.lit(-1))
 
     def _metrics(self) -> Iterable[Column]:
@@ -88,7 +88,7 @@ def maxima(rows: DataFrame, lines: Sequence[TimeLine]) -> _Maxima:
 
 def writer() -> Column:
     """Return the name of who wrote a row: its partition, and of what a flow made, the flow and its origin."""
-    return F.concat_ws(" ", F.col(PLACE)["partition"].cast("string"), F.substring_index(_made(), "/", 2))
+    return F.concat_ws(" ", F.col(SOURCE)["partition"].cast("string"), F.substring_index(_made(), "/", 2))
 
 
 def _is_made(origin: str) -> Column:
@@ -97,7 +97,7 @@ def _is_made(origin: str) -> Column:
 
 def _made() -> Column:
     """What made a row: the first header, where it is ours and says what ours say."""
-    first = F.get(F.col(PLACE)["headers"], F.lit(0))
+    first = F.get(F.col(SOURCE)["headers"], F.lit(0))
     text = F.substring(first["value"], 1, _LONGEST).cast("string")
     return F.when((first["key"] == MADE_BY) & text.rlike(_OURS), text)
 

@@ -38,7 +38,7 @@ from penstock.sinks.postgres import PostgresTable
 MALFORMED = "malformed in "  # and the name of an argument: under which its malformed records are counted
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _AT_MOST = {"maxOffsetsPerTrigger": "1000000"}  # of a topic in a batch, however much waits
-_PLACE = ("topic", "partition", "offset")
+_POSITION = ("topic", "partition", "offset")
 _NOTHING = {"maxOffsetsPerTrigger": "0"}
 _LEARNED_AT_ONCE = 2_000  # numbers of schemas, which anybody may write
 _AS_FAR_AS_THERE = {"failOnDataLoss": "false"}
@@ -151,8 +151,8 @@ class Planner:
         """Return the places of records that are in the dead letters of topics, given with their ids."""
         names = [name + DEAD_LETTERS for name in sorted(topics)]
         rows = kafka_rows(self.spark, self.settings, names, streaming=False)
-        part = {name: _header(f"penstock.dead.{name}") for name in _PLACE}
-        made = [label, *(f"{label} {id}" for id in topics.values())]  # earlier releases told no id
+        part = {name: _header(f"penstock.dead.{name}") for name in _POSITION}
+        made = [label, *(f"{label} {id}" for id in topics.values())]  # earlier releases wrote no id
         return rows.where(_header(MADE_BY).isin(made)).select(
             part["topic"].alias("source"),
             part["partition"].cast("int").alias("partition"),

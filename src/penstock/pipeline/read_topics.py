@@ -61,7 +61,7 @@ class ReadTopics:
             if count != before:
                 raise TopicError(
                     f"table {name!r} had {before} partitions when flow {self._job.label!r} read it, and has "
-                    f"{count}: its keys have moved, and which row of a key is the newest can't be told",
+                    f"{count}: its keys have moved, and which row of a key is the newest is not known",
                     hint="copy the table to a new topic with that many partitions, and read that one",
                 )
 

@@ -27,7 +27,7 @@ class Recovery:
         self._checkpoint, self._topics = checkpoint, topics
 
     def is_needed(self, entries: tuple[Entry, ...]) -> bool:
-        """Whether the ledger tells of batches that the checkpoint does not have."""
+        """Whether the ledger has batches that the checkpoint does not have."""
         if not any(entry.batch for entry in entries):
             return False
         try:
@@ -67,12 +67,12 @@ class Recovery:
         sink.write(frame, batch, lambda run: before_commit(batch, observed_in(run)))
 
     def _last(self, batches: list[Batch]) -> Batch:
-        """The batch that all others came before; numbers can't tell, as a new checkpoint counts anew."""
+        """The batch that all others came before; their numbers don't say, as a new checkpoint counts anew."""
         for each in batches:
             if all(each == other or each.follows(other) for other in batches):
                 return each
-        told = " and ".join(str(each) for each in dict.fromkeys(map(str, batches)))
+        listed = " and ".join(str(each) for each in dict.fromkeys(map(str, batches)))
         raise LedgerError(
-            f"the lanes of flow {self._job.label!r} do not fit together: they have written {told}",
+            f"the lanes of flow {self._job.label!r} do not fit together: they have written {listed}",
             hint="write a new target: the ledger was changed by hand, or is of two flows",
         )

@@ -42,7 +42,7 @@ class SettledBatches:
         """Settle what was committed before a crash; if it was by another decoder, let it be worked on again.
 
         The one that judged the records is gone, and the one that is there may judge otherwise. Such flows
-        may write a result again: readers tell it by its id. The mark names the decoder that is to run before
+        may write a result again: readers know it by its id. The mark names the decoder that is to run before
         that one commits anything.
         """
         mark = self._mark

@@ -1,4 +1,4 @@
-"""What a changed flow can keep of its state, told before it starts."""
+"""What a changed flow can keep of its state, found before it starts."""
 
 import json
 import re
@@ -87,7 +87,7 @@ def compare_state(before: dict[str, Any], after: dict[str, Any]) -> Iterator[Fin
 
 
 def _sources(plan: Node) -> list[str]:
-    """The topics that a stream reads, in the order in which Spark counts its sources, as far as it tells."""
+    """The topics that a stream reads, in the order in which Spark counts its sources, if it shows them."""
     relations = (node for node in plan.walk() if node.name == "StreamingRelationV2")
     topics = (node.java.extraOptions().get("subscribe") for node in relations)
     return list(dict.fromkeys(str(topic) for topic in topics if topic is not None))
@@ -122,10 +122,10 @@ def refuse_changed_state(
     if written is not None and checkpoint.id is not None:
         lost = [each for each in compare_state(json.loads(written), after) if not each.kept]
         if lost:
-            told = "; ".join(str(each) for each in lost)
+            message = "; ".join(str(each) for each in lost)
             hints = dict.fromkeys(each.hint or "undo the change" for each in lost)
             raise FlowError(
-                f"flow {job.label!r} has changed and can't go on with its checkpoint: {told}",
+                f"flow {job.label!r} has changed and can't go on with its checkpoint: {message}",
                 hint=f"{', '.join(hints)}, or {_ANEW}",
             )
     if written is None or json.loads(written) != after:
@@ -152,13 +152,13 @@ def _is_stateful(node: Node) -> bool:
 
 
 def _operator(node: Node) -> dict[str, Any]:
-    told: dict[str, Any] = {"step": node.name, "shape": [_spelled(each) for each in node.columns]}
+    about: dict[str, Any] = {"step": node.name, "shape": [_spelled(each) for each in node.columns]}
     frames = [found for each in node.columns if (found := described(each["metadata"])) is not None]
     if frames:
-        told["frame"] = frames[0]
+        about["frame"] = frames[0]
     if node.name.startswith("Deduplicate"):
-        told["keys"] = [_spelled(each) for each in node.keys]
-    return told
+        about["keys"] = [_spelled(each) for each in node.keys]
+    return about
 
 
 def _used(node: Node) -> list[str]:
@@ -238,9 +238,9 @@ def _same_step(subject: str, old: dict[str, Any], new: dict[str, Any]) -> Findin
 
 def _difference(old: list[str], new: list[str]) -> str:
     gone, come = (sorted({*one} - {*other}) for one, other in ((old, new), (new, old)))
-    told = [
+    differences = [
         f"{word} {', '.join(columns)}"
         for word, columns in (("it had", gone), ("it would have", come))
         if columns
     ]
-    return ", ".join(told) or "it has the same in another order"
+    return ", ".join(differences) or "it has the same in another order"

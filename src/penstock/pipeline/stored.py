@@ -79,13 +79,13 @@ def _steps(spark: SparkSession, checkpoint: Checkpoint, flow: str, batch: int | 
 
 
 def _described(checkpoint: Checkpoint) -> tuple[list[str], Lineage]:
-    """The key columns of a vectorised step, and the former names of all: its description tells them."""
+    """The key columns of a vectorised step, and the former names of all: its description has them."""
     described = json.loads(checkpoint.read(DESCRIPTION) or "{}").get("state", [])
     for frame in (step["frame"] for step in described if "frame" in step):
         if frame["by"]:
             return key_names(frame), top_lineage(frame)
-    told = [_BUCKETS.search(shape) for step in described for shape in step["shape"]]
-    return next((match[1].split(", ") for match in told if match and match[1]), []), NOTHING
+    found = [_BUCKETS.search(shape) for step in described for shape in step["shape"]]
+    return next((match[1].split(", ") for match in found if match and match[1]), []), NOTHING
 
 
 def _of_rows(rows: DataFrame, step: int, key: tuple[str, ...]) -> Iterator[Stored]:

@@ -41,7 +41,7 @@ def explained(error: BaseException, job: Job, path: str) -> BaseException:
     if engine_is_gone(error):
         return EngineError(
             f"Spark's Java process has ended under flow {job.label!r}: {one_line(error)}",
-            hint="start the run again; its log and the system's (out of memory?) tell why it died",
+            hint="start the run again; its log and the system's (out of memory?) say why it died",
         )
     text = str(error)
     for pattern, explain in _MEANINGS:
@@ -87,14 +87,14 @@ _MEANINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Job, str], Pens
 def one_line(error: BaseException) -> str:
     """What an error says in a line: of one that a Python worker raised, the last line of its trace; of one
     that came through Java, its root."""
-    told = [line.strip() for line in str(error).splitlines() if line.strip()]
-    raised = [line for line in told if _PYTHON_ERROR.match(line)]
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    raised = [line for line in lines if _PYTHON_ERROR.match(line)]
     causes = _CAUSE.findall(str(error))
     if raised:
         return raised[-1]
-    if told and _CALLED.match(told[0]) and (causes or len(told) > 1):
-        return _CLASS.sub("", causes[-1] if causes else told[1]) or told[1]
-    return (told or [repr(error)])[0]
+    if lines and _CALLED.match(lines[0]) and (causes or len(lines) > 1):
+        return _CLASS.sub("", causes[-1] if causes else lines[1]) or lines[1]
+    return (lines or [repr(error)])[0]
 
 
 def _folded(text: str) -> str:

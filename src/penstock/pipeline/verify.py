@@ -195,7 +195,7 @@ class _Verifier:
             messages = self._in_topics([flow.writes.name], job.label)
             written = typed(messages, flow.writes, self.planner.known(flow.writes))
         rows = conservation(results, written, side_outputs, self._checkpoint(flow.name).path)
-        there = rows.told + rows.waiting + rows.sent + rows.dropped
+        there = rows.emitted + rows.waiting + rows.sent + rows.dropped
         lost, extra = max(0, rows.taken - there), max(0, there - rows.taken)
         return Verification(
             flow.name, read, rows.taken, there, lost, 0, extra, windows=rows, waiting=rows.waiting
@@ -247,7 +247,7 @@ def _may_repeat(flow: Flow) -> bool:
 
 
 def _due(results: DataFrame, checkpoint: Checkpoint) -> DataFrame:
-    """Leave out windows that are not over: Spark tells them when the watermark has passed their end."""
+    """Leave out windows that are not over: Spark emits them when the watermark has passed their end."""
     if END not in results.columns or not results.schema[END].metadata.get(FINAL):
         return results
     return results.where(F.col(END) <= F.lit(checkpoint.watermark()))

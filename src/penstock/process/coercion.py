@@ -199,9 +199,9 @@ def wire_schema(cls: type) -> StructType:
     """Return the type as which an event class is read from JSON."""
     made = StructType()
     for field in fields_of(cls):
-        # Only a variant tells null from absent, which matters where null is a value but not the default.
-        told_apart = isinstance(field.kind, Maybe) and field.default is not None
-        made.add(field.name, VariantType() if told_apart else wire_type(field.kind))
+        # Only a variant knows null from absent, which matters where null is a value but not the default.
+        distinguished = isinstance(field.kind, Maybe) and field.default is not None
+        made.add(field.name, VariantType() if distinguished else wire_type(field.kind))
     return made
 
 

@@ -135,7 +135,7 @@ def _error(topic: Topic[Any], found: list[Parser], drafts: list[Draft], unknown:
 
 
 def _fault(topic: Topic[Any], draft: Draft) -> Column:
-    """Say what is wrong, the most telling first; null if nothing is."""
+    """Say what is wrong, what says most first; null if nothing is."""
     parser, types = draft.parser, spark_schema(topic.event)
     what = f"{'JSON' if parser.texts else 'Avro'} of {topic.event.__name__}"
     damaged = F.lit(f"the value is not {what}")
@@ -153,7 +153,7 @@ def _fault(topic: Topic[Any], draft: Draft) -> Column:
 
 
 def _with_tombstones(topic: Table[Any], error: Column, event: Column) -> tuple[Column, Column]:
-    """A table's row without a value deletes its key, which is all that it tells."""
+    """A table's row without a value deletes its key, which is all that it holds."""
     types, gone = spark_schema(topic.event), F.col("value").isNull()
     key = _key(topic)
     columns = [

@@ -34,7 +34,7 @@ def java_errors(what: str, settings: Settings) -> Iterator[None]:
 
 
 def client_error(what: str, text: str, settings: Settings) -> ConfigurationError | None:
-    """Return the error that a chain of Java exceptions tells of, if it won't pass by itself."""
+    """Return the error that a chain of Java exceptions means, if it won't pass by itself."""
     user = settings.kafka.get("sasl.username")
     name = None if user is None else reveal(user)
     if denied := _DENIED.search(text):

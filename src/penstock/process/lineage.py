@@ -45,10 +45,10 @@ class Lineage:
 
     @classmethod
     def read(cls, column: str, metadata: Mapping[str, Any]) -> Self:
-        """Return what the metadata of a column tells."""
-        told = json.loads(metadata.get(LINEAGE, "{}"))
-        name = told.pop("name", column)
-        found = msgspec.convert(told, cls)
+        """Return the lineage in the metadata of a column."""
+        written = json.loads(metadata.get(LINEAGE, "{}"))
+        name = written.pop("name", column)
+        found = msgspec.convert(written, cls)
         return found if name == column else replace(found, names=(), since=None)
 
 

@@ -8,7 +8,7 @@ from pyspark.sql.types import MapType
 
 from penstock.errors import FlowError
 from penstock.process.refusals import refuse_missing
-from penstock.process.source import DELETED, PLACE
+from penstock.process.source import DELETED, SOURCE
 from penstock.process.table_changes import newest_of_one_partition
 
 _ONE, _ROW = "_one", "_row"
@@ -17,10 +17,10 @@ _ONE, _ROW = "_one", "_row"
 def current(changes: DataFrame, key: str) -> DataFrame:
     """Return the rows that a table has, of the changes that were made to it: the newest of each key."""
     whole = F.struct(*(f"`{name}`" for name in changes.columns))
-    newest = F.max_by(whole, F.col(PLACE)["offset"])
-    checked = newest_of_one_partition(newest, F.col(PLACE)["partition"], "a table that is looked up")
+    newest = F.max_by(whole, F.col(SOURCE)["offset"])
+    checked = newest_of_one_partition(newest, F.col(SOURCE)["partition"], "a table that is looked up")
     rows = changes.groupBy(f"`{key}`").agg(checked.alias(_ROW)).select(f"{_ROW}.*")
-    return rows.where(~F.col(DELETED)).drop(DELETED, PLACE)
+    return rows.where(~F.col(DELETED)).drop(DELETED, SOURCE)
 
 
 def broadcast(table: DataFrame, *, by: str, name: str) -> Callable[[DataFrame], DataFrame]:

@@ -35,8 +35,8 @@ def work(growing: Path) -> None:
     spark = session(name="archive", config=asked)
     rows = spark.readStream.format("rate").load().withWatermark("timestamp", "5 seconds")
     counts = rows.groupBy(F.window("timestamp", "5 seconds"), F.expr("string(value % 3) as key")).count()
-    told = counts.select(F.to_json(F.struct("*")).alias("value"), "key")
-    query = told.writeStream.outputMode("update").foreachBatch(_take).start()
+    results = counts.select(F.to_json(F.struct("*")).alias("value"), "key")
+    query = results.writeStream.outputMode("update").foreachBatch(_take).start()
     query.processAllAvailable()
     query.stop()
     spark.stop()
@@ -48,7 +48,7 @@ def _take(batch: DataFrame, number: int) -> None:  # noqa: ARG001
 
 
 def main(arguments: list[str]) -> None:
-    """Make the archive unless it is there; flows run without it too, so that failing is only told."""
+    """Make the archive unless it is there; flows run without it too, so that a failure is only reported."""
     if arguments:
         work(Path(arguments[0]))
         return

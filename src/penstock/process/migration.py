@@ -26,8 +26,10 @@ def migrated(kept: pl.DataFrame, like: pl.DataFrame, lineage: Lineage) -> pl.Dat
     try:
         return kept.select(_fields(columns, kept.schema, like.schema, lineage))
     except pl.exceptions.PolarsError as error:
-        told = str(error).splitlines()[0]
-        raise FlowError(f"state can't be brought to its new shape: {told}", hint="undo the change") from error
+        reason = str(error).splitlines()[0]
+        raise FlowError(
+            f"state can't be brought to its new shape: {reason}", hint="undo the change"
+        ) from error
 
 
 def renamed(kept: pl.DataFrame, lineage: Lineage) -> pl.DataFrame:

@@ -51,7 +51,7 @@ _JSON_SCALARS: dict[str, DataType] = {
 class Parser:
     """How values of one schema are parsed; `refusal` says why they can't be.
 
-    `parsed` is a struct of the `value` and what tells if it is all there; it is kept under `name`, so that it
+    `parsed` is a struct of the `value` and what shows if it is all there; it is kept under `name`, so that it
     is parsed once. `texts` says whether times and decimals are spelled out. `unknown` is the name of a field
     that should not be there, or null.
     """

@@ -1,4 +1,4 @@
-"""The greatest keys of all time: told again where the ranking has changed."""
+"""The greatest keys of all time: emitted again where the ranking has changed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from penstock.process.windows.order import TIME, order_of
 from penstock.process.windows.stateful import WindowStep, fields_of, inputs_of, original_kinds
 
 PLACE = "place"
-TOLD = (PLACE, RANK, ROWS)  # what every result has besides its key and its values
+RESULT_COLUMNS = (PLACE, RANK, ROWS)  # what every result has besides its key and its values
 
 
 @dataclass(frozen=True)
@@ -57,16 +57,16 @@ def top(
 
         games.transform(ranking.top(10, "points", by="player", points=agg.sum("score")))
 
-    A result is told for every `place` in the ranking whose key or values have changed; it replaces the one
-    that was told of the place before. Equal values have the same `rank`; the greater key is in front. All
+    A result is emitted for every `place` in the ranking whose key or values have changed; it replaces the one
+    that was emitted for the place before. Equal values have the same `rank`; the greater key is in front. All
     keys are kept, in one frame.
     """
-    names = keys_of(by, TOLD, "ranking.top", least=1)
+    names = keys_of(by, RESULT_COLUMNS, "ranking.top", least=1)
     if count < 1:
         raise FlowError(f"the top {count} of all, expected at least 1")
     if order not in aggregates:
         raise FlowError(f"a ranking by {order!r}, which is none of its values", hint=f"add {order}=agg.…")
-    refuse_taken(aggregates, (*names, *TOLD), "aggregate")
+    refuse_taken(aggregates, (*names, *RESULT_COLUMNS), "aggregate")
     ranks = Ranks(names, aggregates, 0, count, order)
     return lambda rows: _ranked(rows, ranks)
 
@@ -78,14 +78,14 @@ def _ranked(rows: DataFrame, ranks: Ranks) -> DataFrame:
     timed = rows.withColumn(TIME, F.timestamp_micros(F.lit(0))).withWatermark(TIME, "0 seconds")
     inputs = inputs_of(rows, ranks.aggregates)
     columns = timed.select(*map(quoted, ranks.by), *order_of(timed), *inputs)
-    told = [
+    own = [
         StructField(PLACE, IntegerType()),
         StructField(RANK, IntegerType()),
         StructField(ROWS, LongType()),
     ]
     values = fields_of(rows, ranks.aggregates)
-    schema = StructType([*(columns.schema[name] for name in ranks.by), *told, *values])
-    kinds = ", ".join(f"{name} {each.told}" for name, each in ranks.aggregates.items())
+    schema = StructType([*(columns.schema[name] for name in ranks.by), *own, *values])
+    kinds = ", ".join(f"{name} {each.description}" for name, each in ranks.aggregates.items())
     state = f"ranking of {', '.join(ranks.by)} with {kinds}"
     kind = f"ranking of {', '.join(original(rows.schema, name) for name in ranks.by)}"
     return vectorised(

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 from penstock.errors import FlowError
 from penstock.process.horizon import passed
 from penstock.process.refusals import refuse_few_buckets, refuse_missing, refuse_unlike
-from penstock.process.source import PLACE
+from penstock.process.source import SOURCE
 from penstock.process.vectorised import Stepped, vectorised
 from penstock.process.windows.order import ORDER, US, column, order_of, required_time
 from penstock.process.windows.watermark import Watermark, as_watermark
@@ -69,7 +69,7 @@ def merged(*, by: str, time: str, watermark: Watermark | str | timedelta, **stre
     """
     if not streams:
         raise FlowError("there is no stream to merge", hint="name them: merged(…, payment=payments)")
-    columns = [by, time, STREAM, PLACE, *streams]
+    columns = [by, time, STREAM, SOURCE, *streams]
     if len({*columns}) < len(columns):
         twice = next(name for name in columns if columns.count(name) > 1)
         raise FlowError(f"merged streams have two columns {twice!r}", hint=f"theirs would be {columns}")
@@ -84,6 +84,6 @@ def merged(*, by: str, time: str, watermark: Watermark | str | timedelta, **stre
 def _named(rows: DataFrame, name: str, by: str, time: str, first: DataFrame) -> DataFrame:
     refuse_missing(rows, (by, time), f"the stream {name!r}")
     refuse_unlike(by, first.schema[by].dataType, by, rows.schema[by].dataType)
-    place = [PLACE] if PLACE in rows.columns else []
-    event = F.struct(*(f"`{each}`" for each in rows.columns if each != PLACE)).alias(name)
-    return rows.select(f"`{by}`", f"`{time}`", F.lit(name).alias(STREAM), event, *place)
+    source = [SOURCE] if SOURCE in rows.columns else []
+    event = F.struct(*(f"`{each}`" for each in rows.columns if each != SOURCE)).alias(name)
+    return rows.select(f"`{by}`", f"`{time}`", F.lit(name).alias(STREAM), event, *source)

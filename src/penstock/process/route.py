@@ -13,7 +13,7 @@ from penstock.log import Table, Topic
 from penstock.process.coercion import Seen, coerced, literal, takes
 from penstock.process.encoding import key_bytes, value_bytes
 from penstock.process.side_output import SIDE_OUTPUT
-from penstock.process.source import DELETED, PLACE
+from penstock.process.source import DELETED, SOURCE
 from penstock.schemas import spark_schema
 
 
@@ -95,7 +95,7 @@ class Route:
 def check_columns(schema: StructType, topics: list[Topic[Any]], flow: str) -> None:
     """Refuse columns that no topic takes: what is not written would be lost without a word."""
     fields = {field.name for topic in topics for field in fields_of(topic.event)}
-    own = {PLACE, SIDE_OUTPUT} | ({DELETED} if any(isinstance(topic, Table) for topic in topics) else set())
+    own = {SOURCE, SIDE_OUTPUT} | ({DELETED} if any(isinstance(topic, Table) for topic in topics) else set())
     for name in schema.names:
         if name not in fields | own:
             names = " or ".join(repr(topic.name) for topic in topics)
@@ -104,7 +104,7 @@ def check_columns(schema: StructType, topics: list[Topic[Any]], flow: str) -> No
                 f"flow {flow!r} gives a column {name!r}, which {names} has no field for", hint=hint
             )
     _check_type(schema, SIDE_OUTPUT, StringType, flow)
-    _check_type(schema, PLACE, StructType, flow)
+    _check_type(schema, SOURCE, StructType, flow)
 
 
 def _check_type(schema: StructType, name: str, type: type, flow: str) -> None:

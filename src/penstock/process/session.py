@@ -28,10 +28,10 @@ _STATE = {
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
     # One row out for each row in, as in real-time mode: a keyed rule sees every event, not each batch's last.
     "spark.sql.streaming.useStreamlineAggregator": "true",
-    # A result waits so long for company in the shuffle: with less, the machine is busy with small messages.
+    # The batching delay of a result in the shuffle: with less, the machine is busy with small messages.
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "5",
 }
-# What goes wrong is raised; Spark's own log would tell it a second time, with everything that is expected.
+# What goes wrong is raised; Spark's own log would report it a second time, with everything that is expected.
 _QUIET = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}"
 # A damaged length in an Avro message must make a dead letter, not an allocation of two gigabytes.
 _LIMITS = " ".join(

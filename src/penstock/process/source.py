@@ -21,10 +21,10 @@ from penstock.registry import Registry
 from penstock.schemas import WrittenSchema
 from penstock.settings import Settings
 
-PLACE = "_source"
+SOURCE = "_source"
 DELETED = "_deleted"
 HEADERS = "array<struct<key:string,value:binary>>"
-PLACE_TYPE = f"topic string, partition int, offset long, written timestamp, headers {HEADERS}"
+SOURCE_TYPE = f"topic string, partition int, offset long, written timestamp, headers {HEADERS}"
 _UNKNOWN = re.compile(rf"{UNKNOWN_SCHEMA}:([A-Za-z0-9._-]+):(\d+)")
 _UTC = {"timeZone": "UTC", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 
@@ -98,18 +98,18 @@ def typed(
         F.col(EVENT)[name].alias(name, metadata=lineage.to_metadata(name))
         for name, lineage in lineages(topic).items()
     ]
-    columns.append(_place().alias(PLACE))
+    columns.append(_source().alias(SOURCE))
     if isinstance(topic, Table):
         columns.append(F.col("value").isNull().alias(DELETED))
     return _only(read, F.col(ERROR).isNull(), columns)
 
 
 def undecodable(rows: DataFrame, topic: Topic[Any], known: KnownSchemas) -> DataFrame:
-    """Return the rows that `typed` leaves out, as they are written to the dead letters, and their places."""
+    """Return the rows that `typed` leaves out, as they go to the dead letters, and their positions."""
     read = decoded(rows, topic, known.schemas, known.unknown)
     letter = [F.concat("topic", F.lit(DEAD_LETTERS)).alias("topic"), F.col("key"), F.col("value")]
-    place = [F.col("topic").alias("source"), F.col("partition"), F.col("offset")]
-    return _only(read, F.col(ERROR).isNotNull(), [*letter, _dead_headers().alias("headers"), *place])
+    position = [F.col("topic").alias("source"), F.col("partition"), F.col("offset")]
+    return _only(read, F.col(ERROR).isNotNull(), [*letter, _dead_headers().alias("headers"), *position])
 
 
 def schema_ids(rows: DataFrame) -> DataFrame:
@@ -132,7 +132,7 @@ def _only(rows: DataFrame, condition: Column, columns: list[Column]) -> DataFram
     return rows.select(F.inline(F.when(condition, F.array(F.struct(*columns)))))
 
 
-def _place() -> Column:
+def _source() -> Column:
     return F.struct("topic", "partition", "offset", F.col("timestamp").alias("written"), "headers")
 
 

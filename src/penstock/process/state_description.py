@@ -27,7 +27,7 @@ Described = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class StateDescription:
-    """The columns of state, its key and its buckets; `kind` tells everything else that it depends on.
+    """The columns of state, its key and its buckets; `kind` names everything else that it depends on.
 
     State that is `declared` by the user may get columns, and wider ones; other state only fields of structs.
     """
@@ -47,8 +47,8 @@ class StateDescription:
         """What goes with the column that a processor puts out."""
         by = [self.lineage.fields[name].original(name) for name in self.by]
         columns = _columns(self.columns, self.lineage)
-        told = {"kind": self.kind, "by": by, "buckets": self.buckets, "declared": self.declared}
-        return {STATE: json.dumps(told | {"columns": columns})}
+        about = {"kind": self.kind, "by": by, "buckets": self.buckets, "declared": self.declared}
+        return {STATE: json.dumps(about | {"columns": columns})}
 
 
 def described(metadata: Mapping[str, Any]) -> dict[str, Any] | None:

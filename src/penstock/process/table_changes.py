@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame, WindowSpec
 from pyspark.sql import functions as F
 
-from penstock.process.source import DELETED, PLACE
+from penstock.process.source import DELETED, SOURCE
 
 
 def is_gone(table: DataFrame) -> Column:
@@ -13,7 +13,7 @@ def is_gone(table: DataFrame) -> Column:
 
 def whole_row(table: DataFrame) -> Column:
     """The row of a change; null if it is gone."""
-    columns = (f"`{name}`" for name in table.columns if name not in (PLACE, DELETED))
+    columns = (f"`{name}`" for name in table.columns if name not in (SOURCE, DELETED))
     return F.when(~is_gone(table), F.struct(*columns))
 
 
@@ -22,18 +22,18 @@ def newest_of_one_partition(
 ) -> Column:
     """The newest change of a key; the flow stops if the key's changes are in more than one partition.
 
-    Offsets tell which of two changes is newer in one partition only: a key moves when there come to be more.
+    Offsets order two changes in one partition only: a key moves when there come to be more.
     """
     first, last = F.min(partition), F.max(partition)
     if over is not None:
         first, last = first.over(over), last.over(over)
-    told = F.concat(
+    message = F.concat(
         F.lit(f"{table} has changes of one key in its partitions "), first, F.lit(" and "), last, F.lit(_GREW)
     )
-    return F.when(first.isNull() | (first == last), newest).otherwise(F.raise_error(told))
+    return F.when(first.isNull() | (first == last), newest).otherwise(F.raise_error(message))
 
 
 _GREW = (
-    ": it was given more partitions, and which change is the newest can't be told any more; "
+    ": it was given more partitions, and which change is the newest is not known any more; "
     "copy the table to a new topic"
 )

@@ -12,7 +12,7 @@ from penstock.events.event import time_field
 from penstock.log import Table, Topic
 from penstock.process.route import Route, check_columns
 from penstock.process.side_output import SIDE_OUTPUT, STORED
-from penstock.process.source import HEADERS, PLACE
+from penstock.process.source import HEADERS, SOURCE
 from penstock.process.windows.kept import END
 from penstock.process.windows.native import FINAL
 
@@ -56,7 +56,7 @@ def encoded(
     check_columns(results.schema, [route.topic for route in routes], flow)
     schema = results.schema
     own = [_headers(schema, flow).alias("headers"), _spread(schema).alias(SPREAD)]
-    if shuffled and (PLACE in schema.names or _are_windows(schema) or not isinstance(topic, Table)):
+    if shuffled and (SOURCE in schema.names or _are_windows(schema) or not isinstance(topic, Table)):
         own.append(_order(schema, routes).alias(ORDER))
     made = _with_events(results, routes).select(_routed(schema, routes, flow).alias(MESSAGE), *own)
     return made.select(f"{MESSAGE}.*", *made.columns[1:])
@@ -86,24 +86,24 @@ def with_messages(
 def with_id(results: DataFrame, flow: str, *, one_to_one: bool = False) -> DataFrame:
     """Return results with an `id`: the same for the same row of the same flow, whenever it is made.
 
-    Where an event has at most one result (`one_to_one`), flow and place make the id; otherwise it is made of
-    the place and of what the row holds.
+    Where an event has at most one result (`one_to_one`), flow and source make the id; otherwise it is made of
+    the source and of what the row holds.
     """
     if "id" in results.columns:
         return results
     parts = [F.lit(flow).alias("flow")]
-    if PLACE in results.columns:
-        parts += [F.col(PLACE)[part].alias(part) for part in _PARTS]
-    if not (one_to_one and PLACE in results.columns):
+    if SOURCE in results.columns:
+        parts += [F.col(SOURCE)[part].alias(part) for part in _PARTS]
+    if not (one_to_one and SOURCE in results.columns):
         parts.append(_held(results).alias("row"))
     return results.select(F.md5(F.to_json(F.struct(*parts), _ID_OPTIONS)).alias("id"), "*")
 
 
 def with_order(results: DataFrame) -> DataFrame:
     """Return results with their `_order`: that of the log, or of windows that end one after the other."""
-    kind = results.schema[PLACE].dataType if PLACE in results.columns else None
+    kind = results.schema[SOURCE].dataType if SOURCE in results.columns else None
     if isinstance(kind, StructType) and {*_PARTS} <= {*kind.names}:
-        return results.withColumn(ORDER, F.struct(*(F.col(PLACE)[part] for part in _PARTS)))
+        return results.withColumn(ORDER, F.struct(*(F.col(SOURCE)[part] for part in _PARTS)))
     return results.withColumn(ORDER, F.struct(END)) if _are_windows(results.schema) else results
 
 
@@ -115,7 +115,7 @@ def _held(results: DataFrame) -> Column:
     """What a row holds, in the order and by the names of which its id was made ever since."""
     names = {each.name: each.name for each in results.schema if not isinstance(each.dataType, NullType)}
     names |= {SIDE_OUTPUT: STORED} if SIDE_OUTPUT in names else {}
-    held = sorted((stored, name) for name, stored in names.items() if name != PLACE)
+    held = sorted((stored, name) for name, stored in names.items() if name != SOURCE)
     return F.struct(*(F.col(f"`{name}`").alias(stored) for stored, name in held))
 
 
@@ -152,28 +152,28 @@ def _routed(schema: StructType, routes: list[Route], flow: str) -> Column:
 
 def _spread(schema: StructType) -> Column:
     """A number that the results of a partition have in common; null where they come from no event."""
-    if PLACE not in schema.names:
+    if SOURCE not in schema.names:
         return F.lit(None).cast("long")
-    return F.hash(F.col(PLACE)["topic"]).cast("long") + F.col(PLACE)["partition"]
+    return F.hash(F.col(SOURCE)["topic"]).cast("long") + F.col(SOURCE)["partition"]
 
 
 def _order(schema: StructType, routes: list[Route]) -> Column:
     times = [F.col(each.name)[time_field(each.topic.event, each.topic.time)] for each in routes]
     at = F.unix_micros(F.coalesce(*times))
-    return F.coalesce(F.col(PLACE)["offset"], at) if PLACE in schema.names else at
+    return F.coalesce(F.col(SOURCE)["offset"], at) if SOURCE in schema.names else at
 
 
 def _headers(schema: StructType, flow: str) -> Column:
-    if PLACE not in schema.names:
+    if SOURCE not in schema.names:
         return F.array(made_by(flow))
-    place = F.concat_ws("/", *(F.col(PLACE)[part].cast("string") for part in _PARTS))
-    return F.array(made_by(flow, F.when(F.col(PLACE).isNotNull(), place)))
+    source = F.concat_ws("/", *(F.col(SOURCE)[part].cast("string") for part in _PARTS))
+    return F.array(made_by(flow, F.when(F.col(SOURCE).isNotNull(), source)))
 
 
-def made_by(flow: str, place: Column | None = None) -> Column:
+def made_by(flow: str, source: Column | None = None) -> Column:
     """Return the header that says which flow made a row, and of which event.
 
     It is one header, because headers are what takes a Python producer the most time.
     """
-    text = F.concat_ws(" ", F.lit(flow), *([] if place is None else [place]))
+    text = F.concat_ws(" ", F.lit(flow), *([] if source is None else [source]))
     return F.struct(F.lit(MADE_BY).alias("key"), text.cast("binary").alias("value"))

@@ -93,15 +93,15 @@ def through_buckets(
 ) -> DataFrame:
     """Run a processor over the packed rows of buckets, which packs rows of a schema in the column `name`.
 
-    Spark shows of the processor only what it puts out: that column has to tell what its state is.
+    Spark shows of the processor only what it puts out: that column's metadata describes the state.
     """
     placed = rows.withColumn(_BUCKET, bucket.cast("int"))
     numbered = placed.toDF(
         *map(str, range(len(placed.columns)))
     )  # names with a dot are not for Python functions
     packed = numbered.mapInArrow(_Packed(tuple(placed.columns), fold), f"{_BUCKET} int, rows binary")
-    told = StructType([StructField(name, BinaryType(), metadata=description.to_metadata())])
-    stepped = packed.groupBy(_BUCKET).transformWithStateInPandas(processor, told, "Append", times)
+    output = StructType([StructField(name, BinaryType(), metadata=description.to_metadata())])
+    stepped = packed.groupBy(_BUCKET).transformWithStateInPandas(processor, output, "Append", times)
     schema = schema.toNullable()
     return stepped.toDF("rows").mapInArrow(_Unpacked(arrow_schema(rows, schema)), schema)
 

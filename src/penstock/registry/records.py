@@ -22,7 +22,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class SchemaRecord:
-    """A schema under a subject; the writer's nonce tells two writers of one version apart.
+    """A schema under a subject; the writer's nonce distinguishes two writers of one version.
 
     `metadata` and `rules` are the JSON texts of what clients know as `metadata` and `ruleSet`: kept as they
     were given, and part of what a schema's id stands for.

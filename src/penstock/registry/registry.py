@@ -143,9 +143,9 @@ class Registry:
         )
         problems = self._problems(source, earlier, mode)
         if problems:
-            told = "; ".join(str(problem) for problem in problems)
+            described = "; ".join(str(problem) for problem in problems)
             raise IncompatibleSchemaError(
-                f"the schema may not follow the earlier ones of {subject!r} ({mode}): {told}",
+                f"the schema may not follow the earlier ones of {subject!r} ({mode}): {described}",
                 problems=tuple(problems),
             )
         return version

@@ -201,7 +201,7 @@ def serve(
     token: str | None = None,
     limits: Limits | None = None,
 ) -> None:
-    """Serve the registry until the process is told to stop; strangers only with a token."""
+    """Serve the registry until the process is asked to stop; strangers only with a token."""
     check_address(host, token)
     app = application(registry, token=token, limits=limits)
     uvicorn.run(app, host=host, port=port, log_level="warning")

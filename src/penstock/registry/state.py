@@ -11,7 +11,7 @@ _MOST_REFERENCES, _DEEPEST_REFERENCES, _LONGEST_REFERENCES = 1_000, 100, 16 * 2*
 
 
 class State:
-    """Subjects, versions, ids and modes. Pure: it is told records, and answers questions."""
+    """Subjects, versions, ids and modes. Pure: it takes records in, and answers questions."""
 
     def __init__(self) -> None:
         self._versions: dict[str, dict[int, SchemaRecord]] = {}

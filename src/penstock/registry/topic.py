@@ -22,7 +22,7 @@ _NO_GROUP = KafkaError.GROUP_AUTHORIZATION_FAILED  # it reads what it assigned t
 
 
 class SchemaTopic:
-    """Appends records, and tells `apply` of every record in the topic's order, its own among them."""
+    """Appends records, and hands `apply` every record in the topic's order, its own among them."""
 
     def __init__(self, settings: Settings, apply: Callable[[Record], None]) -> None:
         self._apply = apply

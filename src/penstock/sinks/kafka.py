@@ -125,7 +125,7 @@ class KafkaSink:
 
 
 def _with_lane() -> Column:
-    """Headers whose first one also tells the lane of a row that was spread by its key."""
+    """Headers whose first one also names the lane of a row that was spread by its key."""
     name = F.concat(F.lit(" lane/"), F.col(_LANE).cast("string")).cast("binary")
 
     def named(header: Column, place: Column) -> Column:

@@ -20,7 +20,7 @@ def read_entry(settings: Settings, sink: str, number: int) -> Entry:
 
 
 class Lane:
-    """Writes rows and the entry that tells of them in one transaction."""
+    """Writes rows and their entry in one transaction."""
 
     def __init__(self, settings: Settings, sink: str, number: int, timeout_ms: int) -> None:
         self.number = number

@@ -26,7 +26,7 @@ def task_errors() -> Iterator[None]:
 
 
 def raised(text: str) -> PenstockError | None:
-    """Return the error of ours that a trace tells of.
+    """Return the error of ours that is in a trace.
 
     >>> raised("…\\npenstock.errors.FencedError: lane 1 was taken over\\n…")
     FencedError('lane 1 was taken over')

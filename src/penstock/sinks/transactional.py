@@ -1,4 +1,4 @@
-"""Transactions with a ledger: messages and the record that tells of them appear together, or not at all."""
+"""Transactions with a ledger: messages and the record of them appear together, or not at all."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -165,7 +165,7 @@ def _last_record(
     try:
         metadata(client, listener, topic)
         first, _ = client.get_watermark_offsets(TopicPartition(topic, partition), timeout=TIMEOUT)
-        # A reader of committed records is told of no others: the end is asked for elsewhere.
+        # A reader of committed records sees no others: the end is asked for elsewhere.
         broker = Broker(settings)
         end = broker.end(topic, partition) if wait_for_open else broker.committed_end(topic)[partition]
         near = max(first, end - _TAIL)

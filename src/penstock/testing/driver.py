@@ -83,8 +83,8 @@ class Driver:
             return self._process.wait(timeout)
         except subprocess.TimeoutExpired:
             self.kill()
-            told = f"the driver did not stop within {timeout:.0f} s"
-            raise FlowError(told, hint=f"see {self.log}") from None
+            message = f"the driver did not stop within {timeout:.0f} s"
+            raise FlowError(message, hint=f"see {self.log}") from None
 
     def wait(self, timeout: float = 120) -> int:
         """Wait until the process ends by itself, and return its exit code."""
@@ -109,7 +109,7 @@ class Driver:
 def wait_until_caught_up(pipeline: Pipeline, settings: Settings, timeout: float) -> None:
     """Wait until every flow has read, and committed, all that is in its topics.
 
-    A flow with a watermark has then also read the tick that tells of it.
+    A flow with a watermark has then also read the tick of it.
     """
     deadline = time.monotonic() + timeout
     readers = {name: list(flow.reads.values()) for name, flow in pipeline.flows.items()}

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from penstock.durations import duration
 from penstock.pipeline.tracker import Demand, WatermarkTracker
-from penstock.process.source import PLACE
+from penstock.process.source import SOURCE
 from penstock.process.windows.lineage import SourceColumn, columns_of
 from penstock.process.windows.watermark import TimeLine, Watermark
 
@@ -33,7 +33,7 @@ class FeedClock:
         self.columns: dict[int, SourceColumn] = {}
         self._ticks = ticks
         self._tracker = WatermarkTracker()
-        self._told: int | None = None
+        self._emitted: int | None = None
 
     def source(self, name: str, rows: DataFrame) -> DataFrame:
         """Remember what a source's columns are."""
@@ -55,9 +55,9 @@ class FeedClock:
         for line in {demand.line for demand in self._tracker.demands}:
             self._tracker.learn({line: _maxima(line, sent.get(line.source, ()))}, 0.0)
         reached = self._tracker.advance(0.0)
-        if reached is None or reached == self._told:
+        if reached is None or reached == self._emitted:
             return False
-        self._told = reached
+        self._emitted = reached
         self._ticks.add([(_EPOCH + reached * _MICROSECOND, False)])
         return True
 
@@ -65,7 +65,7 @@ class FeedClock:
 def _maxima(line: TimeLine, rows: _Rows) -> dict[str, int]:
     found: dict[str, int] = {}
     for row in rows:
-        writer, time = str(_value(row, f"{PLACE}.partition") or 0), _micros(row.get(line.column))
+        writer, time = str(_value(row, f"{SOURCE}.partition") or 0), _micros(row.get(line.column))
         if time is not None and not _is_ahead(line, row, time):
             found[writer] = max(time, found.get(writer, time))
     return found

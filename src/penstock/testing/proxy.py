@@ -15,7 +15,7 @@ Side = Literal["client", "server"]
 
 
 class Proxy:
-    """Passes connections on to a port, and hurts them when told to; `landed` counts what really happened."""
+    """Passes connections on to a port, and hurts them when asked to; `landed` counts what really happened."""
 
     def __init__(self, target: int, port: int = 0) -> None:
         self.target = target
@@ -38,7 +38,7 @@ class Proxy:
         return len(pairs)
 
     def delay(self, seconds: float) -> None:
-        """Hold everything back by some time, until told otherwise."""
+        """Hold everything back by some time, until asked otherwise."""
         self._delay = seconds
 
     def drop_replies_to_commits(self, count: int = 1) -> None:

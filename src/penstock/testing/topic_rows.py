@@ -11,7 +11,7 @@ from pyspark.sql.types import BooleanType, StructType
 
 from penstock.errors import FlowError, TopicError
 from penstock.log import Table, Topic
-from penstock.process.source import DELETED, PLACE, PLACE_TYPE
+from penstock.process.source import DELETED, SOURCE, SOURCE_TYPE
 from penstock.schemas import spark_schema
 
 _AS_THEY_ARE = (bytes, datetime, date, Decimal)  # an Enum is its value, a UUID its text
@@ -44,7 +44,7 @@ class TopicRows:
         self._next: Counter[int] = Counter()  # the next offset of each partition
         self._written: datetime | None = None
         self.schema = StructType(spark_schema(topic.event).fields)
-        self.schema.add(PLACE, StructType.fromDDL(PLACE_TYPE))
+        self.schema.add(SOURCE, StructType.fromDDL(SOURCE_TYPE))
         if isinstance(topic, Table):
             self.schema.add(DELETED, BooleanType())
         self.schema = self.schema.toNullable()
@@ -78,5 +78,5 @@ class TopicRows:
     ) -> dict[str, Any]:
         offset, self._written = self._next[partition], written
         self._next[partition] += 1
-        place = {"topic": self._topic.name, "partition": partition, "offset": offset}
-        return {PLACE: place | {"written": written, "headers": list(headers) or None}}
+        source = {"topic": self._topic.name, "partition": partition, "offset": offset}
+        return {SOURCE: source | {"written": written, "headers": list(headers) or None}}

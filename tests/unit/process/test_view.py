@@ -24,7 +24,7 @@ from penstock.process.joins.view import (
     net,
 )
 from penstock.process.keyed.runs import GONE, HASH
-from penstock.process.source import PLACE
+from penstock.process.source import SOURCE
 
 ROW = pl.Struct({"value": pl.Int64})
 RUN = {
@@ -33,7 +33,7 @@ RUN = {
     GONE: pl.Boolean,
     LEFT: ROW,
     RIGHT: ROW,
-    PLACE: pl.Struct({"partition": pl.Int32, "offset": pl.Int64, "written": pl.Int64}),
+    SOURCE: pl.Struct({"partition": pl.Int32, "offset": pl.Int64, "written": pl.Int64}),
     SIDE: pl.Int32,
     HASH: pl.Int64,
 }
@@ -90,7 +90,7 @@ class World:
         """Apply what was told; each change has to be possible, and to change something."""
         product = pl.when(pl.col(LEFT_ID).is_null()).then(RIGHT_ID)
         rows = net(told.with_columns(pl.col(LEFT_ID).alias(RESULT[0]), product.alias(RESULT[1])))
-        for *result, old, new, _ in rows.select(*RESULT, OLD, NEW, PLACE).rows():
+        for *result, old, new, _ in rows.select(*RESULT, OLD, NEW, SOURCE).rows():
             assert self.view.pop(tuple(result), None) == old
             if new is not None:
                 self.view[tuple(result)] = new
@@ -131,7 +131,7 @@ def test_after_every_batch_the_view_is_a_fresh_join(how, seed):
 def test_a_key_that_has_moved_to_another_partition_is_refused():
     """Which of two changes is newer is told by their offsets, within a partition."""
     step, row = ViewStep("inner", pl.DataFrame(schema=RUN)), frame([change("a", "a", 1, 1, 7)])
-    moved_on = row.with_columns(pl.col(PLACE).struct.with_fields(partition=pl.lit(2, pl.Int32)))
+    moved_on = row.with_columns(pl.col(SOURCE).struct.with_fields(partition=pl.lit(2, pl.Int32)))
     run = step([], row, 0, 0).changed
     for runs, rows in (([run], moved_on), ([], pl.concat([row, moved_on]))):
         with pytest.raises(FlowError, match="changes of the key 'a' in its partitions 0 and 2"):

@@ -60,7 +60,7 @@ class Model(Event):
 
 @dataclass(frozen=True)
 class Alert(Event):
-    """A reason to look at a transaction, and the transactions that led to it; told once for each reason."""
+    """A reason to look at a transaction, and the transactions behind it; emitted once for each reason."""
 
     card: str
     user: str

@@ -14,15 +14,15 @@ _SILENT = 10.0  # seconds without an alert after which a flow may be gone
 
 
 def flow_of(alert: Alert) -> str:
-    """Which flow has told it."""
+    """Which flow has emitted it."""
     return "taken_over" if alert.reason == "taken-over" else "suspicious"
 
 
 class Listener:
-    """Reads the alerts in a thread of its own; `told` has each once, with when it was heard."""
+    """Reads the alerts in a thread of its own; `alerts` has each once, with when it was heard."""
 
     def __init__(self, settings: Settings) -> None:
-        self.told: dict[str, tuple[float, Alert]] = {}
+        self.alerts: dict[str, tuple[float, Alert]] = {}
         self.heard = 0
         self._last: dict[str, tuple[float, float]] = {}  # of each flow: when it was heard, how long it took
         self._since = float("inf")
@@ -33,11 +33,11 @@ class Listener:
     @property
     def new(self) -> int:
         """How many different alerts were heard."""
-        return len(self.told)
+        return len(self.alerts)
 
     @property
     def up_to_date(self) -> bool:
-        """Whether both flows have just told something, without delay."""
+        """Whether both flows have just emitted something, without delay."""
         oldest = time.time() - _SILENT
         prompt = [heard > oldest and took < _PROMPT for heard, took in list(self._last.values())]
         return len(prompt) == 2 and all(prompt)
@@ -68,5 +68,5 @@ class Listener:
     def _hear(self, alert: Alert) -> None:
         now = time.time()
         self.heard += 1
-        self.told.setdefault(alert.id, (now, alert))
+        self.alerts.setdefault(alert.id, (now, alert))
         self._last[flow_of(alert)] = now, now - alert.at.timestamp()

@@ -39,10 +39,10 @@ def suspicious(acts: DataFrame, profile: DataFrame, model: DataFrame) -> DataFra
         F.when(broken, F.struct(F.lit(name).alias("reason"), events["id"].alias("evidence")))
         for name, (broken, events) in rules.items()
     ]
-    told = known.select("event", "_source", F.explode(F.array_compact(F.array(*reasons))).alias("told"))
-    return told.select(
-        F.concat_ws("/", "event.id", "told.reason").alias("id"),
-        *("event.card", "event.user", "told.reason", "told.evidence", "event.at", "_source"),
+    reasoned = known.select("event", "_source", F.explode(F.array_compact(F.array(*reasons))).alias("found"))
+    return reasoned.select(
+        F.concat_ws("/", "event.id", "found.reason").alias("id"),
+        *("event.card", "event.user", "found.reason", "found.evidence", "event.at", "_source"),
     )
 
 
@@ -60,7 +60,7 @@ def taken_over(acts: DataFrame) -> DataFrame:
 
 @fraud.flow(reads={"alerts": alerts}, writes=suspects, output="append", checkpoint_interval="30 seconds")
 def count_suspects(alerts: DataFrame) -> DataFrame:
-    """Alerts that were told again after a crash are counted once."""
+    """Alerts that were re-emitted after a crash are counted once."""
     once = alerts.transform(dedup.first("id", time="at", within="1 hour", watermark="1 hour"))
     return once.select("user", "at").transform(
         keyed.stateful(counted, by="user", state="acts long", returns="user string, acts long, at timestamp")

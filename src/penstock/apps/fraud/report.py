@@ -62,17 +62,17 @@ def percentile(seconds: list[float], share: float) -> float:
 
 
 def checked(report: Report, settings: Settings, traffic: Traffic, listener: Listener) -> Report:
-    """Compare what was told with what the log calls for, and that with the labels."""
+    """Compare what was emitted with what the log calls for, and that with the labels."""
     expected = _expected(settings)
-    _wait(lambda: expected.keys() <= listener.told.keys())
-    told = {id: alert for id, (_, alert) in list(listener.told.items())}
-    report.sent, report.alerts = traffic.sent, len(told)
-    report.repeated = listener.heard - len(told)
-    report.lost = expected.keys() - told.keys()
-    report.wrong = {id for id, alert in told.items() if expected.get(id) != alert.evidence}
-    report.quality = {reason: quality(reason, {*told}, traffic.labels) for reason in REASONS}
-    _count_users(report, settings, told)
-    time_alerts(report, settings, list(listener.told.values()))
+    _wait(lambda: expected.keys() <= listener.alerts.keys())
+    emitted = {id: alert for id, (_, alert) in list(listener.alerts.items())}
+    report.sent, report.alerts = traffic.sent, len(emitted)
+    report.repeated = listener.heard - len(emitted)
+    report.lost = expected.keys() - emitted.keys()
+    report.wrong = {id for id, alert in emitted.items() if expected.get(id) != alert.evidence}
+    report.quality = {reason: quality(reason, {*emitted}, traffic.labels) for reason in REASONS}
+    _count_users(report, settings, emitted)
+    time_alerts(report, settings, list(listener.alerts.values()))
     return report
 
 
@@ -82,16 +82,16 @@ def _expected(settings: Settings) -> dict[str, list[str]]:
     return Judge(known, model).alerts(_events(transactions, settings))
 
 
-def quality(reason: str, told: set[str], labels: set[str]) -> tuple[float, float, int]:
+def quality(reason: str, emitted: set[str], labels: set[str]) -> tuple[float, float, int]:
     """Precision, recall, and how many there are to be found."""
-    found = {id for id in told if id.endswith(f"/{reason}")}
+    found = {id for id in emitted if id.endswith(f"/{reason}")}
     labelled = {id for id in labels if id.endswith(f"/{reason}")}
     right = len(found & labelled)
     return right / max(1, len(found)), right / max(1, len(labelled)), len(labelled)
 
 
-def _count_users(report: Report, settings: Settings, told: dict[str, Alert]) -> None:
-    expected = Counter(alert.user for alert in told.values())
+def _count_users(report: Report, settings: Settings, emitted: dict[str, Alert]) -> None:
+    expected = Counter(alert.user for alert in emitted.values())
     counted: dict[str, int] = {}
 
     def right() -> bool:
@@ -103,12 +103,12 @@ def _count_users(report: Report, settings: Settings, told: dict[str, Alert]) -> 
     report.miscounted = sum(expected[user] != counted.get(user) for user in {*expected, *counted})
 
 
-def time_alerts(report: Report, settings: Settings, told: Sequence[tuple[float, Alert]]) -> None:
+def time_alerts(report: Report, settings: Settings, emitted: Sequence[tuple[float, Alert]]) -> None:
     """Note how long the alerts of the steady time took, those apart that had to wait for a checkpoint."""
     for flow in ("suspicious", "taken_over"):
         steady = sorted(
             (alert.at.timestamp(), heard - alert.at.timestamp())
-            for heard, alert in told
+            for heard, alert in emitted
             if flow_of(alert) == flow
             and report.steady_since < alert.at.timestamp()
             and heard < report.steady_until
@@ -132,7 +132,7 @@ def _checkpoints(settings: Settings, flow: str) -> list[float]:
 
 
 def _pause(alerts: list[tuple[float, float]], moment: float) -> tuple[float, float]:
-    """From what waits for a checkpoint on, until an alert is told promptly again."""
+    """From what waits for a checkpoint on, until an alert is emitted promptly again."""
     begin = min((made for made, took in alerts if made <= moment < made + took), default=moment)
     late = takewhile(lambda alert: alert[1] > _LATE, (alert for alert in alerts if alert[0] >= begin))
     return begin, max((made for made, _ in late), default=begin)

@@ -14,7 +14,7 @@ SESSION_SECONDS = 3
 
 
 def main() -> None:
-    """Read until told to stop by SIGTERM; every batch is reported before its position is committed."""
+    """Read until SIGTERM; every batch is reported before its position is committed."""
     stopped: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: stopped.append(number))
     kafka = {"session.timeout.ms": SESSION_SECONDS * 1000, "heartbeat.interval.ms": 500}

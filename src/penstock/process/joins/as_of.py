@@ -30,15 +30,15 @@ from penstock.process.keyed.runs import GONE, HASH
 from penstock.process.keys import comparable, is_plain
 from penstock.process.refusals import refuse_few_buckets, refuse_missing, refuse_unlike
 from penstock.process.reordering import reordered
-from penstock.process.source import PLACE
+from penstock.process.source import SOURCE
 from penstock.process.state_description import StateDescription
 from penstock.process.table_changes import whole_row
 from penstock.process.vectorised import empty_frame, through_buckets
 from penstock.process.windows.order import (
     ORDER,
     order_of,
-    place_parts,
     required_time,
+    source_parts,
     timestamp,
 )
 from penstock.process.windows.shape import MICROSECOND
@@ -139,7 +139,7 @@ class AsOf:
     def _events(self, rows: DataFrame) -> DataFrame:
         event = F.struct(*(f"`{name}`" for name in rows.columns)).alias(EVENT)
         time = required_time(rows, self.time)
-        arrived = F.least(time, F.col(PLACE)["written"]) if "written" in place_parts(rows) else time
+        arrived = F.least(time, F.col(SOURCE)["written"]) if "written" in source_parts(rows) else time
         clock = F.unix_micros(arrived).alias(CLOCK)
         return rows.select(
             self._key(rows), *order_of(rows, time), F.lit(EVENT_KIND).alias(KIND), event, clock
@@ -153,8 +153,8 @@ class AsOf:
     def _valid_from(self) -> Column:
         """From when on a row holds; a deletion has no columns, so that it is from when it was written."""
         since = timestamp(self.table, self.since)
-        if "written" in place_parts(self.table):
-            since = F.coalesce(since, F.col(PLACE)["written"])
+        if "written" in source_parts(self.table):
+            since = F.coalesce(since, F.col(SOURCE)["written"])
         missing = F.raise_error(F.lit(f"a row of a table has no time in column '{self.since}'"))
         return F.coalesce(since, missing.cast("timestamp"))
 
@@ -169,5 +169,5 @@ class AsOf:
         so_far = Window.partitionBy(KEY).orderBy(us, KIND, *place)
         found = united.select(EVENT, KIND, KEY, F.last(ROW, ignorenulls=True).over(so_far).alias(ROW))
         row = F.when(F.col(KEY).isNotNull(), F.col(ROW)[ROW]).alias(ROW)
-        told = found.where(F.col(KIND) == EVENT_KIND).select(EVENT, row)
-        return told.select("*", F.lit(False).alias(TRUNCATED), F.lit(False).alias(CORRECTED))
+        answered = found.where(F.col(KIND) == EVENT_KIND).select(EVENT, row)
+        return answered.select("*", F.lit(False).alias(TRUNCATED), F.lit(False).alias(CORRECTED))

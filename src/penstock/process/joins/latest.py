@@ -11,7 +11,7 @@ from penstock.process.keyed.recent import refuse_whole_batches
 from penstock.process.keyed.tables import NOW, Tables
 from penstock.process.pinned import ADDED, pinned
 from penstock.process.refusals import refuse_missing
-from penstock.process.source import PLACE
+from penstock.process.source import SOURCE
 
 _KEY, _EVENT = "_key", "_event"
 
@@ -30,19 +30,19 @@ def latest(table: DataFrame, *, on: str, name: str = "row") -> Callable[[DataFra
 
 def _beside(rows: DataFrame, tables: Tables, name: str) -> DataFrame:
     refuse_missing(rows, tables.by, "the side of the events in a join with a table")
-    if name in (*rows.columns, PLACE):
+    if name in (*rows.columns, SOURCE):
         raise FlowError(f"events have a column {name!r} already", hint="choose another name=")
-    own = StructType([column for column in rows.schema if column.name != PLACE])
+    own = StructType([column for column in rows.schema if column.name != SOURCE])
     pin = pinned(f"event beside {name}", own, streaming=rows.isStreaming)
-    place = [PLACE] if PLACE in rows.columns else []
-    now = F.struct(F.struct(*pin.columns()).alias(_EVENT), *place, *pin.beside()).alias(NOW)
+    source = [SOURCE] if SOURCE in rows.columns else []
+    now = F.struct(F.struct(*pin.columns()).alias(_EVENT), *source, *pin.beside()).alias(NOW)
     united = tables.beside(rows.select(F.col(f"`{tables.by[0]}`").alias(_KEY), now), [_KEY])
     if rows.isStreaming:
         refuse_whole_batches(rows)
         found = united.groupBy(_KEY).agg(F.last(NOW).alias(NOW), *tables.latest())
     else:
         found = united.select(NOW, *tables.latest([_KEY]))
-    told = found.where(F.col(NOW).isNotNull())
+    events = found.where(F.col(NOW).isNotNull())
     event = pin.whole(F.col(NOW)[_EVENT], F.col(NOW)[ADDED]).alias(_EVENT)
-    beside = told.select(event, *tables.rows(), *(F.col(NOW)[part].alias(part) for part in place))
-    return beside.select(f"{_EVENT}.*", *tables.names, *place)
+    beside = events.select(event, *tables.rows(), *(F.col(NOW)[part].alias(part) for part in source))
+    return beside.select(f"{_EVENT}.*", *tables.names, *source)

@@ -22,7 +22,7 @@ Ask = Callable[[list[Any]], pl.DataFrame]
 _KEY, _EXPIRES = "_key", "_expires"
 _AT_ONCE = 1_000  # keys in a question
 _JOINS = 16  # of which a worker remembers something; each plan has new ones
-_known: dict[str, pl.DataFrame] = {}  # what a worker has been told, by join
+_known: dict[str, pl.DataFrame] = {}  # what a worker has learned, by join
 _asked: dict[str, float] = {}  # when it has asked for the last time
 
 

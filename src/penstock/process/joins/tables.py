@@ -33,14 +33,14 @@ from penstock.process.keyed.runs import GONE, HASH
 from penstock.process.keyed.stateful import stateful
 from penstock.process.keys import as_text, comparable, is_plain, is_readable
 from penstock.process.refusals import refuse_few_buckets, refuse_missing, refuse_unlike
-from penstock.process.source import DELETED, PLACE
+from penstock.process.source import DELETED, SOURCE
 from penstock.process.state_description import StateDescription
 from penstock.process.table_changes import is_gone, newest_of_one_partition, whole_row
 from penstock.process.vectorised import arrow_batches, arrow_schema, empty_frame, through_buckets
 
 CHANGE = "change"
 _ROW = "_row"
-_PLACE = ("topic", "partition", "offset", "written")
+_SOURCE_PARTS = ("topic", "partition", "offset", "written")
 
 
 def tables(
@@ -52,21 +52,21 @@ def tables(
     names: tuple[str, str] = ("left", "right"),
     buckets: int = 16,
 ) -> "TableJoin":
-    """Join a table with another, and tell each insert, update and delete of the result.
+    """Join a table with another, and emit each insert, update and delete of the result.
 
         orders.transform(joins.tables(products, on=("product", "sku"), keys=("order", "sku"), how="left",
                                       names=("order", "product")))
 
-    Both are changes of tables as flows read them; `keys` are what their rows are told apart by, `on` is what
+    Both are changes of tables as flows read them; `keys` are what distinguishes their rows, `on` is what
     they are joined on: one name, or one for each side. A row of the result has the two rows under their
     `names`, `change` ("insert", "update" or "delete") and `_deleted`; one that was deleted shows what it was.
-    What changes no column tells nothing: leave out before what is not needed, as an event's `id`. In replay
+    What changes no column emits nothing: leave out before what is not needed, as an event's `id`. In replay
     there is one insert for each row that is left.
     """
     both_on, both_keys = ((each, each) if isinstance(each, str) else each for each in (on, keys))
     if how not in get_args(How):
         raise FlowError(f"there is no {how!r} join", hint=f"choose one of {', '.join(get_args(How))}")
-    if len({*names, CHANGE, DELETED, PLACE}) < 5:
+    if len({*names, CHANGE, DELETED, SOURCE}) < 5:
         raise FlowError(f"the names {names[0]!r} and {names[1]!r} are not free", hint="choose others: names=")
     refuse_few_buckets(buckets)
     return TableJoin(other, both_on, both_keys, how, names, buckets)
@@ -99,12 +99,12 @@ class TableJoin:
             as_text(key, rows.schema[self.keys[side]].dataType).alias(ID),
             is_gone(rows).alias(GONE),
             whole_row(rows).alias(_ROW),
-            F.struct(*(F.col(PLACE)[part].alias(part) for part in _PLACE)).alias(PLACE),
+            F.struct(*(F.col(SOURCE)[part].alias(part) for part in _SOURCE_PARTS)).alias(SOURCE),
         )
 
     def _check(self, rows: DataFrame) -> None:
         for side, frame in enumerate((rows, self.other)):
-            needed = (self.on[side], self.keys[side], PLACE)
+            needed = (self.on[side], self.keys[side], SOURCE)
             refuse_missing(frame, needed, f"the {self.names[side]!r} side of a join")
         left, right = rows.schema[self.on[0]].dataType, self.other.schema[self.on[1]].dataType
         refuse_unlike(self.on[0], left, self.on[1], right)
@@ -148,15 +148,15 @@ class TableJoin:
             .add(RIGHT_ID, "string")
             .add(OLD, pair)
             .add(NEW, pair)
-            .add(placed.schema[PLACE])
+            .add(placed.schema[SOURCE])
         )
         bucket = key_bucket(KEY, self.buckets)
         return through_buckets(placed, bucket, processor, name, schema, state, times="None")
 
     def _netted(self, changed: DataFrame) -> DataFrame:
-        """Where a row has moved from one key to another, both have told of it: brought together here."""
+        """Where a row has moved from one key to another, both have emitted it: brought together here."""
         result = [column.alias(name) for column, name in zip(self._result(), RESULT, strict=True)]
-        spread = changed.select(*result, OLD, NEW, PLACE).repartition(*RESULT)
+        spread = changed.select(*result, OLD, NEW, SOURCE).repartition(*RESULT)
         schema = spread.schema
         netted = spread.mapInArrow(_Net(arrow_schema(spread, schema)), schema)
         deleted, new = F.col(NEW).isNull(), F.coalesce(NEW, OLD)
@@ -165,11 +165,11 @@ class TableJoin:
             *(new[row].alias(name) for row, name in zip((LEFT, RIGHT), self.names, strict=True)),
             change.alias(CHANGE),
             deleted.alias(DELETED),
-            PLACE,
+            SOURCE,
         )
 
     def _result(self) -> tuple[Column, Column]:
-        """What tells rows of the result apart: the side that can be there only once needs not be named."""
+        """What distinguishes rows of the result: the side that can be there only once needs not be named."""
         left, right, none = F.col(LEFT_ID), F.col(RIGHT_ID), F.lit(None).cast("string")
         once = [on == key for on, key in zip(self.on, self.keys, strict=True)]
         if all(once):
@@ -183,16 +183,16 @@ class TableJoin:
     def _replayed(self, sides: list[DataFrame]) -> DataFrame:
         """A join of the rows that are left, by Spark."""
         left, right = (
-            _latest(frame).select(KEY, F.col(_ROW).alias(row), F.col(PLACE).alias(f"{PLACE}{row}"))
+            _latest(frame).select(KEY, F.col(_ROW).alias(row), F.col(SOURCE).alias(f"{SOURCE}{row}"))
             for frame, row in zip(sides, (LEFT, RIGHT), strict=True)
         )
-        own, other = (F.col(f"{PLACE}{row}") for row in (LEFT, RIGHT))
+        own, other = (F.col(f"{SOURCE}{row}") for row in (LEFT, RIGHT))
         later = own.isNull() | F.coalesce(other["written"] > own["written"], F.lit(False))
         return left.join(right, KEY, self.how).select(
             *(F.col(row).alias(name) for row, name in zip((LEFT, RIGHT), self.names, strict=True)),
             F.lit("insert").alias(CHANGE),
             F.lit(False).alias(DELETED),
-            F.when(later, other).otherwise(own).alias(PLACE),
+            F.when(later, other).otherwise(own).alias(SOURCE),
         )
 
 
@@ -209,8 +209,8 @@ class _Net:
 
 
 def _latest(changes: DataFrame) -> DataFrame:
-    newest = F.max_by(F.struct(*changes.columns), F.col(PLACE)["offset"])
-    checked = newest_of_one_partition(newest, F.col(PLACE)["partition"], "a table that is joined")
+    newest = F.max_by(F.struct(*changes.columns), F.col(SOURCE)["offset"])
+    checked = newest_of_one_partition(newest, F.col(SOURCE)["partition"], "a table that is joined")
     return changes.groupBy(ID).agg(checked.alias("newest")).select("newest.*").where(~F.col(GONE))
 
 

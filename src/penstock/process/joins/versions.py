@@ -21,8 +21,8 @@ _NEW = "_new"
 class VersionsStep:
     """Gives events the version of their time; times are in microseconds.
 
-    A version is kept until the one after it is older than `ttl`, as the times of events tell; a deletion that
-    is the last one until it is that old itself. With `corrects` events are kept as long, and told again when
+    A version is kept until the one after it is older than `ttl`, by the times of events; a deletion that is
+    the last one until it is that old itself. With `corrects` events are kept as long, and emitted again when
     a version comes that was there at their time. Of events that have the same place (or none) each has a kind
     of its own.
     """
@@ -47,14 +47,16 @@ class VersionsStep:
         known = _versions(before)
         versions = _versions(pl.concat([before, rows]))
         whole = last - self.ttl  # nothing is forgotten that was there after this time
-        told = [_answered(_events(rows), versions, whole).with_columns(pl.lit(value=False).alias(CORRECTED))]
+        emitted = [
+            _answered(_events(rows), versions, whole).with_columns(pl.lit(value=False).alias(CORRECTED))
+        ]
         if self.corrects:
-            told.append(_corrections(_events(before), known, versions, whole))
-        kept = _told_apart(before, rows) if self.corrects else rows.filter(pl.col(KIND) == VERSION_KIND)
+            emitted.append(_corrections(_events(before), known, versions, whole))
+        kept = _distinguished(before, rows) if self.corrects else rows.filter(pl.col(KIND) == VERSION_KIND)
         both = pl.concat([_flagged(before, new=False), _flagged(kept, new=True)])
         after = self.lasting(both.unique(self.by, keep="last"), now)
         columns = [EVENT, ROW, TRUNCATED, CORRECTED]
-        return Done(self._changed(before, after), pl.concat([each.select(columns) for each in told]))
+        return Done(self._changed(before, after), pl.concat([each.select(columns) for each in emitted]))
 
     def lasting(self, rows: pl.DataFrame, now: int) -> pl.DataFrame:
         """What events can still ask for, or be corrected by."""
@@ -89,7 +91,7 @@ def _events(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.filter(pl.col(KIND) >= EVENT_KIND).select(KEY, *ORDER, EVENT)
 
 
-def _told_apart(before: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+def _distinguished(before: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     """Rows of which events that have the place of another one get the next kind that is free."""
     place, is_event = [KEY, *ORDER], pl.col(KIND) >= EVENT_KIND
     taken = before.filter(is_event).group_by(place).agg(pl.col(KIND).max().alias("taken"))

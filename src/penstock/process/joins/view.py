@@ -8,7 +8,7 @@ import polars as pl
 from penstock.errors import FlowError
 from penstock.process.keyed.runs import GONE, HASH, find_all
 from penstock.process.keyed.step import Done
-from penstock.process.source import PLACE
+from penstock.process.source import SOURCE
 
 KEY, ID = "_key", "_id"  # what is joined on, and which row of its table
 SIDE = "_side"  # 0 for left, 1 for right
@@ -21,7 +21,7 @@ _PAIR = "_pair"
 
 @dataclass(frozen=True)
 class ViewStep:
-    """Keeps the rows of both tables by what they are joined on, and tells how the pairs have changed."""
+    """Keeps the rows of both tables by what they are joined on, and emits how the pairs have changed."""
 
     how: str
     empty: pl.DataFrame  # a run without rows
@@ -45,7 +45,7 @@ class ViewStep:
         return None
 
     def __call__(self, runs: Sequence[pl.DataFrame], rows: pl.DataFrame, last: int, now: int) -> Done:  # noqa: ARG002
-        in_order = rows.sort(pl.col(PLACE).struct.field("offset"), maintain_order=True)
+        in_order = rows.sort(pl.col(SOURCE).struct.field("offset"), maintain_order=True)
         changed = in_order.unique(self.by, keep="last", maintain_order=True).select(self.empty.columns)
         touched = changed.unique(KEY, maintain_order=True)
         before = find_all([self.empty, *runs], touched, (KEY,), (SIDE, ID))
@@ -56,26 +56,26 @@ class ViewStep:
 
     def _pairs(self, rows: pl.DataFrame) -> pl.DataFrame:
         left, right = (
-            rows.filter(pl.col(SIDE) == side).select(KEY, pl.col(ID).alias(named), row, PLACE)
+            rows.filter(pl.col(SIDE) == side).select(KEY, pl.col(ID).alias(named), row, SOURCE)
             for side, named, row in ((0, LEFT_ID, LEFT), (1, RIGHT_ID, RIGHT))
         )
         found = left.join(right, on=KEY, how=self.how, coalesce=True, suffix="_too")  # type: ignore[arg-type]
-        own, other = (pl.col(name).struct.field("written") for name in (PLACE, f"{PLACE}_too"))
+        own, other = (pl.col(name).struct.field("written") for name in (SOURCE, f"{SOURCE}_too"))
         later = own.is_null() | (other > own).fill_null(value=False)
-        place = pl.when(later).then(f"{PLACE}_too").otherwise(PLACE).alias(PLACE)
-        return found.select(LEFT_ID, RIGHT_ID, pl.struct(LEFT, RIGHT).alias(_PAIR), place)
+        source = pl.when(later).then(f"{SOURCE}_too").otherwise(SOURCE).alias(SOURCE)
+        return found.select(LEFT_ID, RIGHT_ID, pl.struct(LEFT, RIGHT).alias(_PAIR), source)
 
 
 def _refuse_moved_keys(rows: pl.DataFrame, by: Sequence[str]) -> None:
-    """Offsets tell which of two changes is newer in one partition only."""
-    partition = pl.col(PLACE).struct.field("partition").alias("partition")
+    """Offsets order two changes in one partition only."""
+    partition = pl.col(SOURCE).struct.field("partition").alias("partition")
     places = rows.select(*by, partition).unique(maintain_order=True)
     moved_key = places.filter(places.select(by).is_duplicated())
     if moved_key.height:
         raise FlowError(
             f"a table has changes of the key {moved_key[ID][0]!r} in its partitions "
             f"{' and '.join(map(str, moved_key.filter(pl.col(ID) == pl.col(ID).first())['partition']))}: "
-            "it was given more partitions, and which change is the newest can't be told any more",
+            "it was given more partitions, and which change is the newest is not known any more",
             hint="copy the table to a new topic",
         )
 
@@ -84,17 +84,17 @@ def _compared(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
     ids = [LEFT_ID, RIGHT_ID]
     both = before.join(after, on=ids, how="full", nulls_equal=True, coalesce=True, suffix="_after")
     differ = both.filter(pl.col(_PAIR).ne_missing(pl.col(f"{_PAIR}_after")))
-    place = pl.coalesce(f"{PLACE}_after", PLACE)
+    source = pl.coalesce(f"{SOURCE}_after", SOURCE)
     return differ.select(
-        *ids, pl.col(_PAIR).alias(OLD), pl.col(f"{_PAIR}_after").alias(NEW), place.alias(PLACE)
+        *ids, pl.col(_PAIR).alias(OLD), pl.col(f"{_PAIR}_after").alias(NEW), source.alias(SOURCE)
     )
 
 
 def net(changes: pl.DataFrame) -> pl.DataFrame:
     """Return one change for each row of the result: a row that has moved went here and came there."""
     old, new = (pl.col(name).drop_nulls().first() for name in (OLD, NEW))
-    place = pl.col(PLACE).sort_by(pl.col(NEW).is_null()).first()
-    found = changes.group_by(RESULT, maintain_order=True).agg(old, new, place)
+    source = pl.col(SOURCE).sort_by(pl.col(NEW).is_null()).first()
+    found = changes.group_by(RESULT, maintain_order=True).agg(old, new, source)
     return found.filter(pl.col(OLD).ne_missing(pl.col(NEW)))
 
 

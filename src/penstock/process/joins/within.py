@@ -13,7 +13,7 @@ from pyspark.sql.types import BooleanType, DataType, NumericType, StringType
 from penstock.durations import duration
 from penstock.errors import FlowError
 from penstock.process.refusals import refuse_missing, refuse_unlike
-from penstock.process.source import PLACE
+from penstock.process.source import SOURCE
 from penstock.process.windows.order import TIME, timestamp
 from penstock.process.windows.shape import MICROSECOND
 from penstock.process.windows.watermark import Watermark, as_watermark
@@ -42,7 +42,7 @@ def within(
                          watermark="10 minutes", names=("click", "impression")))
 
     A row of the result has the columns of the key and the two events under their names. With "left", "right"
-    or "full" an event of that side that has found no other is told with null beside it, when the watermark
+    or "full" an event of that side that has found no other is emitted with null beside it, when the watermark
     says that none can come any more; one whose key or time is not known, at once. Either side may come first;
     what can't be joined any more is forgotten. `time` names the column of the times, or one for each side.
 
@@ -55,7 +55,7 @@ def within(
         raise FlowError(f"there is no {how!r} join", hint=f"choose one of {', '.join(get_args(How))}")
     reach = reach_of(before, after)
     times = (time, time) if isinstance(time, str) else time
-    if len({*names, *keys, PLACE}) < 3 + len(keys):
+    if len({*names, *keys, SOURCE}) < 3 + len(keys):
         raise FlowError(f"the names {names[0]!r} and {names[1]!r} are not free", hint="choose others: names=")
     return Within(other, keys, times, as_watermark(watermark), reach, how, names)
 
@@ -113,7 +113,7 @@ class Within:
             refuse_unlike(name, rows.schema[name].dataType, name, self.other.schema[name].dataType)
         joined = left.join(right, self._near(), self.how)
         keys = [F.coalesce(*(F.col(event)[name] for event in self.names)).alias(name) for name in self.on]
-        return joined.select(*keys, *self.names, *self._place(rows))
+        return joined.select(*keys, *self.names, *self._source(rows))
 
     def _side(self, rows: DataFrame, side: int) -> DataFrame:
         """One side: its key, the time that Spark makes the watermark of, the event, and if it can be joined.
@@ -130,13 +130,13 @@ class Within:
         event = F.struct(*(f"`{name}`" for name in rows.columns)).alias(self.names[side])
         time, known = F.col(TIME).alias(_SIDES[side] + TIME), self._known().alias(_SIDES[side] + _KNOWN)
         sided = marked.select(*keys, time, event, known)
-        return sided if self._told(side) else sided.where(_SIDES[side] + _KNOWN)
+        return sided if self._emits_unmatched(side) else sided.where(_SIDES[side] + _KNOWN)
 
     def _keys(self, side: int) -> list[str]:
         return [f"{_SIDES[side]}_key{place}" for place in range(len(self.on))]
 
-    def _told(self, side: int) -> bool:
-        """Whether events of a side are told although they found no other."""
+    def _emits_unmatched(self, side: int) -> bool:
+        """Whether events of a side are emitted although they found no other."""
         return self.how in ("full", ("left", "right")[side])
 
     def _known(self) -> Column:
@@ -154,15 +154,15 @@ class Within:
         for one, other in zip(self._keys(0), self._keys(1), strict=True):
             near &= F.col(one) == F.col(other)
         for side in (0, 1):
-            if self._told(side):
+            if self._emits_unmatched(side):
                 near &= F.col(_SIDES[side] + _KNOWN)
         return near
 
-    def _place(self, rows: DataFrame) -> list[Column]:
+    def _source(self, rows: DataFrame) -> list[Column]:
         """Where the result came from: the place of the event that was joined, or of the one that is there."""
-        if not all(PLACE in frame.columns for frame in (rows, self.other)):
+        if not all(SOURCE in frame.columns for frame in (rows, self.other)):
             return []
-        return [F.coalesce(*(F.col(name)[PLACE] for name in self.names)).alias(PLACE)]
+        return [F.coalesce(*(F.col(name)[SOURCE] for name in self.names)).alias(SOURCE)]
 
 
 def _never_null(key: Column, type: DataType) -> Column:

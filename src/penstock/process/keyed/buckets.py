@@ -57,11 +57,11 @@ class Buckets(StatefulProcessor):
         pass
 
     def _stepped(self, bucket: int, rows: pl.DataFrame, watermark: int) -> pl.DataFrame:
-        told, last, swept = self._head.get() or ("[]", BEFORE, None)
+        listed, last, swept = self._head.get() or ("[]", BEFORE, None)
         now = self._step.clock(last, rows, 1000 * watermark if watermark > 0 else BEFORE)
         swept = now if swept is None else swept
         store = RunStore(_folder(self._name) / str(bucket), self._store, self._step.empty, self._lineage)
-        runs = [Run(**each) for each in json.loads(told)]
+        runs = [Run(**each) for each in json.loads(listed)]
         frames = [store.read(run) for run in runs]
         done = self._step(frames, rows, last, now)
         sweeping = self._step.ttl is not None and now >= swept + self._step.ttl

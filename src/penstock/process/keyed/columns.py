@@ -98,8 +98,10 @@ def _near(within: Within, where: Condition | None) -> Column:
 def _reaching(within: timedelta) -> Column:
     """So many microseconds; what is older than the recent events can't be counted."""
     us = F.lit(within // _MICROSECOND).cast("long")
-    told = f"a column looks {within} back, further than keyed.recent does; make the `within` of recent longer"
-    return F.when(F.col(EVENT)[REACH] >= us, us).otherwise(F.raise_error(F.lit(told)).cast("long"))
+    message = (
+        f"a column looks {within} back, further than keyed.recent does; make the `within` of recent longer"
+    )
+    return F.when(F.col(EVENT)[REACH] >= us, us).otherwise(F.raise_error(F.lit(message)).cast("long"))
 
 
 def _values(column: str, within: Within, where: Condition | None) -> Column:

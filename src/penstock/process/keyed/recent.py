@@ -13,7 +13,7 @@ from penstock.errors import FlowError
 from penstock.process.keyed.tables import NOW, Tables
 from penstock.process.pinned import ADDED, Pin, pinned
 from penstock.process.refusals import refuse_missing
-from penstock.process.source import PLACE
+from penstock.process.source import SOURCE
 from penstock.process.windows.order import (
     OFFSET,
     ORDER,
@@ -21,8 +21,8 @@ from penstock.process.windows.order import (
     TIME,
     US,
     order_of,
-    place_parts,
     required_time,
+    source_parts,
 )
 from penstock.process.windows.watermark import Watermark, as_watermark
 
@@ -33,7 +33,12 @@ _SPAN, _KEY, _ARRIVAL = "_span", "_key", "_arrival"
 _STRETCH = 4  # times the time; the longer, the fewer events are in two stretches, and the longer state stays
 _ROW_BY_ROW = "spark.sql.streaming.useStreamlineAggregator"
 _MICROSECOND = timedelta(microseconds=1)
-_OWN = (PLACE, TIME, *ORDER, REACH)  # columns that are no part of an event, also of one that was told before
+_OWN = (
+    SOURCE,
+    TIME,
+    *ORDER,
+    REACH,
+)  # columns that are no part of an event, also of one that was emitted before
 
 
 def recent(
@@ -81,7 +86,7 @@ def recent(
             "keyed state can't leave out events that are dated ahead",
             hint="send them to a side output first, in a flow of their own",
         )
-    taken = {EVENT, RECENT, TRUNCATED, PLACE} & {*(tables or {})}
+    taken = {EVENT, RECENT, TRUNCATED, SOURCE} & {*(tables or {})}
     if taken:
         raise FlowError(f"{min(taken)!r} is a column of every result", hint="name the table otherwise")
     kept = None if keeps is None else tuple(keeps)
@@ -110,17 +115,17 @@ class Recent:
             streaming=rows.isStreaming,
         )
         entry = F.struct(*pin.columns(), *self._order(marked, own))
-        place = [PLACE] if PLACE in rows.columns else []
+        source = [SOURCE] if SOURCE in rows.columns else []
         placed = marked.select(
             *(F.col(f"`{name}`").alias(key) for key, name in zip(self._keys, self.by, strict=True)),
             TIME,
-            F.struct(entry.alias(EVENT), *place, *pin.beside()).alias(NOW),
+            F.struct(entry.alias(EVENT), *source, *pin.beside()).alias(NOW),
         )
         united = self.tables.beside(placed, self._keys)
-        kept = self._as_state(united) if rows.isStreaming else self._by_windows(united, place_parts(rows))
-        told = kept.where(F.col(NOW).isNotNull()) if self.tables.names else kept
+        kept = self._as_state(united) if rows.isStreaming else self._by_windows(united, source_parts(rows))
+        events = kept.where(F.col(NOW).isNotNull()) if self.tables.names else kept
         held = [name for name in pin.held if self.keeps is None or name in self.keeps]
-        return self._told(told, _hashable(rows, held), place, pin)
+        return self._results(events, _hashable(rows, held), source, pin)
 
     @property
     def _keys(self) -> list[str]:
@@ -144,7 +149,7 @@ class Recent:
     def _order(self, rows: DataFrame, own: list[str]) -> list[Column]:
         """The order; of events in a stream that have no place, what they hold makes it the same each time."""
         order = order_of(rows, numbered=True)
-        if rows.isStreaming and PLACE not in rows.columns:
+        if rows.isStreaming and SOURCE not in rows.columns:
             content = [f"`{name}`" for name in _hashable(rows, own)]
             return [*order[:-1], F.xxhash64(*content).alias(OFFSET)]
         return order
@@ -157,7 +162,7 @@ class Recent:
         return [F.window(TIME, size, every).alias(_SPAN)]
 
     def _newest(self) -> Column:
-        """The newest events: one more than wanted, which tells whether there were more."""
+        """The newest events: one more than wanted, which shows whether there were more."""
         entry = F.col(NOW)[EVENT]
         order = F.struct(*(entry[part] for part in ORDER))
         order = F.when(entry.isNotNull(), order) if self.tables.names else order
@@ -194,7 +199,7 @@ class Recent:
         first = F.col(f"{NOW}.{EVENT}.{US}") - F.lit(self._us)
         return kept.where(F.unix_micros(f"{_SPAN}.start") == first - F.pmod(first, every))
 
-    def _told(self, kept: DataFrame, compared: list[str], place: list[str], pin: Pin) -> DataFrame:
+    def _results(self, kept: DataFrame, compared: list[str], source: list[str], pin: Pin) -> DataFrame:
         event = F.col(NOW)[EVENT]
         first = event[US] - F.lit(self._us)
         near = F.filter(self._held, lambda other: (other[US] > first) & (other[US] <= event[US]))
@@ -206,13 +211,13 @@ class Recent:
             F.slice(self._with_itself_first(event, compared), 1, self.at_most).alias(RECENT),
             cut.alias(TRUNCATED),
             *self.tables.rows(),
-            *(F.col(NOW)[name].alias(name) for name in place),
+            *(F.col(NOW)[name].alias(name) for name in source),
         )
 
     def _with_itself_first(self, event: Column, compared: list[str]) -> Column:
         """What is recent, in which the event may be anywhere among those of its time, or nowhere.
 
-        Events of one place (of united topics, exploded ones, or without any) are told apart by what they
+        Events of one place (of united topics, exploded ones, or without any) are distinguished by what they
         hold; where that is the same too, it does not matter which is which.
         """
 
@@ -229,10 +234,10 @@ class Recent:
 
 
 def refuse_whole_batches(rows: DataFrame) -> None:
-    """Refuse a session in which an aggregate tells what it is after a batch, not after each row."""
+    """Refuse a session in which an aggregate emits after a batch, not after each row."""
     if rows.sparkSession.conf.get(_ROW_BY_ROW, "false") != "true":
         raise FlowError(
-            "Spark would tell a key's last event of each batch only, not every event",
+            "Spark would emit a key's last event of each batch only, not every event",
             hint=f"set {_ROW_BY_ROW} to true in the session, as penstock's own has it",
         )
 
@@ -245,9 +250,9 @@ def _arrival(keys: list[str], parts: list[str]) -> Column:
     if "written" not in parts:
         return F.lit(0)
     entry = F.col(f"{NOW}.{EVENT}")
-    topic = [F.col(f"{NOW}.{PLACE}.topic")] if "topic" in parts else []
+    topic = [F.col(f"{NOW}.{SOURCE}.topic")] if "topic" in parts else []
     so_far = Window.partitionBy(*keys, *topic, entry[PARTITION]).orderBy(entry[OFFSET])
-    return F.max(f"{NOW}.{PLACE}.written").over(so_far)
+    return F.max(f"{NOW}.{SOURCE}.written").over(so_far)
 
 
 def _hashable(rows: DataFrame, names: list[str]) -> list[str]:

@@ -27,7 +27,7 @@ _LONG = 600.0  # seconds after which no task can be about to use a file
 
 @dataclass(frozen=True)
 class Run:
-    """What the head of a bucket tells of a run; no other run has its name."""
+    """What the head of a bucket has of a run; no other run has its name."""
 
     number: int
     name: str

@@ -32,7 +32,7 @@ def find(runs: Sequence[pl.DataFrame], keys: pl.DataFrame, by: Sequence[str]) ->
 def find_all(
     runs: Sequence[pl.DataFrame], keys: pl.DataFrame, by: Sequence[str], each: Sequence[str]
 ) -> pl.DataFrame:
-    """Return the newest version of all rows of keys, without those that are gone; `each` tells rows apart."""
+    """Return the newest version of all rows of keys, without those that are gone; `each` identifies a row."""
     found = pl.concat([run[_neighbours(run, keys, by)] for run in reversed(runs)])
     newest = found.unique([*by, *each], keep="first", maintain_order=True)
     return newest.filter(~pl.col(GONE))

@@ -28,7 +28,7 @@ class BucketStep(Protocol):
 
     @property
     def by(self) -> tuple[str, ...]:
-        """What tells rows of a run apart."""
+        """What identifies a row of a run."""
 
     @property
     def empty(self) -> pl.DataFrame:
@@ -72,15 +72,15 @@ class KeyedStep:
         runs = [self.empty, *runs]
         waking = self._waking(runs, last, now)
         before = find(runs, pl.concat([rows.select(self._key), waking]).unique().sort(HASH), self.by)
-        state, told = before, [self.function.returns]
+        state, emitted = before, [self.function.returns]
         for number, turn in self._rounds(rows.sort(PARTITION, OFFSET, maintain_order=True), before):
             woken, known = (waking, before) if number == 0 else (waking.clear(), before.clear())
             asked = pl.concat([turn.select(self._key), woken]).unique(maintain_order=True)
             if asked.height:
                 kept, results = self._called(turn, asked, known, now)
                 state = pl.concat([self._without(state, asked), kept])
-                told.append(results)
-        return Done(self._changed(before, state), pl.concat(told))
+                emitted.append(results)
+        return Done(self._changed(before, state), pl.concat(emitted))
 
     @property
     def by(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 from penstock.errors import FlowError
 from penstock.process.pinned import ADDED, Pin, pinned
 from penstock.process.refusals import refuse_unlike
-from penstock.process.source import DELETED, PLACE
+from penstock.process.source import DELETED, SOURCE
 from penstock.process.table_changes import is_gone, newest_of_one_partition
 
 NOW = "_now"  # the event that has come, with its place; null where a table's row has
@@ -26,7 +26,7 @@ class Tables:
 
     def __post_init__(self) -> None:
         for name, table in self.changes.items():
-            missing = [column for column in (*self.by, PLACE) if column not in table.columns]
+            missing = [column for column in (*self.by, SOURCE) if column not in table.columns]
             if missing:
                 raise FlowError(
                     f"the table {name!r} has no column {missing[0]!r}, but {', '.join(table.columns)}",
@@ -40,8 +40,8 @@ class Tables:
 
     def beside(self, events: DataFrame, keys: Sequence[str]) -> DataFrame:
         """Return events and changes as one: each row has an event or one table's change."""
-        if self.changes and PLACE not in events.schema[NOW].dataType.names:  # type: ignore[attr-defined]
-            raise FlowError(f"events beside tables have no {PLACE!r}", hint="let a flow read them")
+        if self.changes and SOURCE not in events.schema[NOW].dataType.names:  # type: ignore[attr-defined]
+            raise FlowError(f"events beside tables have no {SOURCE!r}", hint="let a flow read them")
         for name, table in self.changes.items():
             for key, column in zip(keys, self.by, strict=True):
                 refuse_unlike(column, events.schema[key].dataType, column, table.schema[column].dataType)
@@ -54,7 +54,7 @@ class Tables:
         """The last change of each table so far; in a batch, of those that were written before the event."""
         if keys is None:
             return [F.max_by(name, F.col(name)[_VERSION]).alias(name) for name in self.names]
-        written = [F.col(NOW)[PLACE]["written"], *(F.col(name)["written"] for name in self.names)]
+        written = [F.col(NOW)[SOURCE]["written"], *(F.col(name)["written"] for name in self.names)]
         so_far = Window.partitionBy(*keys).orderBy(F.coalesce(*written), F.col(NOW).isNotNull())
         return [self._checked(name, so_far).alias(name) for name in self.names]
 
@@ -72,14 +72,14 @@ class Tables:
 
     def _pin(self, name: str) -> Pin:
         table = self.changes[name]
-        row = StructType([each for each in table.schema if each.name not in (PLACE, DELETED)])
+        row = StructType([each for each in table.schema if each.name not in (SOURCE, DELETED)])
         pin = pinned(f"table {name}", row, streaming=table.isStreaming)
         pin.refuse_required(f"the table {name!r}")
         return pin
 
 
 def _change(table: DataFrame, pin: Pin) -> Column:
-    version = F.struct(*(F.col(PLACE)[part].alias(part) for part in ("partition", "offset")))
-    written = F.col(PLACE)["written"].alias("written")
+    version = F.struct(*(F.col(SOURCE)[part].alias(part) for part in ("partition", "offset")))
+    written = F.col(SOURCE)["written"].alias("written")
     row = F.when(~is_gone(table), F.struct(*pin.columns()))
     return F.struct(version.alias(_VERSION), written, row.alias(_ROW), *pin.beside())

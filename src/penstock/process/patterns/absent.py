@@ -18,7 +18,7 @@ _KEY, _TURN, _ROW, _DUE, _LINK, _NEW = "_key_number", "_turn", "_row", "_due", "
 class AbsentStep:
     """Keeps the events of keys until all that could follow them has come; times are in microseconds.
 
-    An event that ends the steps of a way waits for so long as `lasting`. Then its match is told, unless an
+    An event that ends the steps of a way waits for so long as `lasting`. Then its match is emitted, unless an
     event with one of the `forbidden` bits has come after it and within that time. Events are taken in the
     order of their times, whichever came first. One that is later than its own decision is decided at once by
     what is left, and `truncated`.

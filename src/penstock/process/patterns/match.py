@@ -14,7 +14,7 @@ from penstock.process.patterns.match_absent import match_absent
 from penstock.process.patterns.match_once import MatchOnce
 from penstock.process.patterns.once import FITS, MATCHED
 from penstock.process.patterns.pattern import Condition, Pattern, Step
-from penstock.process.source import PLACE
+from penstock.process.source import SOURCE
 from penstock.process.windows.watermark import Watermark
 
 
@@ -49,7 +49,7 @@ def match(
     come until then in the order of their times; `at_most` does not bound it.
     """
     keys = (by,) if isinstance(by, str) else tuple(by)
-    if taken := {EVENT, MATCHED, TRUNCATED, PLACE} & {*keys}:
+    if taken := {EVENT, MATCHED, TRUNCATED, SOURCE} & {*keys}:
         raise FlowError(f"{min(taken)!r} is a column of every match", hint="rename the key before")
     listed = conditions_of(pattern)
     looked_at = recent(
@@ -81,14 +81,14 @@ class Match:
         looked_at = judged.transform(self.recent)
         in_order = looked_at.withColumn(RECENT, F.reverse(RECENT))
         found = in_order.withColumn(MATCHED, F.coalesce(*(self._found(way) for way in self.pattern.ways)))
-        place = [PLACE] if PLACE in found.columns else []
-        told = found.where(F.col(MATCHED).isNotNull()).select(
+        source = [SOURCE] if SOURCE in found.columns else []
+        matches = found.where(F.col(MATCHED).isNotNull()).select(
             _plain(F.col(EVENT).dropFields(REACH)).alias(EVENT),
             F.transform(MATCHED, lambda number: _plain(F.get(RECENT, number))).alias(MATCHED),
             TRUNCATED,
-            *place,
+            *source,
         )
-        return told.select(*(F.col(EVENT)[name].alias(name) for name in self.recent.by), "*")
+        return matches.select(*(F.col(EVENT)[name].alias(name) for name in self.recent.by), "*")
 
     def _found(self, way: tuple[Step, ...]) -> Column:
         """The numbers of the events of a match that ends with the last event, or null."""

@@ -14,7 +14,7 @@ from penstock.process.patterns.chains import Way
 from penstock.process.patterns.conditions import bit_of, fulfilled
 from penstock.process.patterns.once import EVENT, FITS, MATCHED
 from penstock.process.patterns.pattern import Absence, Condition, Pattern, refuse_repeats
-from penstock.process.source import PLACE
+from penstock.process.source import SOURCE
 from penstock.process.vectorised import vectorised
 from penstock.process.windows.order import TIME, US, column, order_of, required_time
 from penstock.process.windows.shape import MICROSECOND
@@ -49,9 +49,9 @@ class MatchAbsent:
 
     def __call__(self, rows: DataFrame) -> DataFrame:
         taken = self._taken(rows)
-        place = [taken.schema[PLACE]] if PLACE in rows.columns else []
+        source = [taken.schema[SOURCE]] if SOURCE in rows.columns else []
         matched = StructField(MATCHED, ArrayType(taken.schema[EVENT].dataType))
-        schema = StructType([taken.schema[EVENT], matched, StructField(TRUNCATED, BooleanType()), *place])
+        schema = StructType([taken.schema[EVENT], matched, StructField(TRUNCATED, BooleanType()), *source])
         step = AbsentStep(self._keys, self._ways(), self._bit(self.absence.condition), self._lasting)
         found = vectorised(
             taken,
@@ -63,7 +63,7 @@ class MatchAbsent:
             state_columns=taken.columns,
         )
         keys = [F.col(EVENT)[name].alias(name) for name in self.recent.by]
-        return found.select(*keys, EVENT, MATCHED, TRUNCATED, *(PLACE for _ in place))
+        return found.select(*keys, EVENT, MATCHED, TRUNCATED, *(SOURCE for _ in source))
 
     def _taken(self, rows: DataFrame) -> DataFrame:
         time = required_time(rows, self.recent.time)
@@ -72,13 +72,13 @@ class MatchAbsent:
         # The time is asked for so that Spark filters after the watermark, which all events move.
         never = F.unix_micros(TIME) < F.lit(-(2**62))
         timed = timed if self.strict else timed.where((F.col(FITS) != 0) | never)
-        event = F.struct(*(f"`{name}`" for name in rows.columns if name != PLACE)).alias(EVENT)
+        event = F.struct(*(f"`{name}`" for name in rows.columns if name != SOURCE)).alias(EVENT)
         keys = [
             comparable(F.col(f"`{name}`"), rows.schema[name].dataType).alias(key)
             for name, key in zip(self.recent.by, self._keys, strict=True)
         ]
-        place = [PLACE] if PLACE in rows.columns else []
-        return timed.select(*keys, US, *order_of(timed, numbered=True)[1:], FITS, event, *place)
+        source = [SOURCE] if SOURCE in rows.columns else []
+        return timed.select(*keys, US, *order_of(timed, numbered=True)[1:], FITS, event, *source)
 
     @property
     def _keys(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from penstock.process.patterns.conditions import bit_of, fulfilled
 from penstock.process.patterns.once import CLOCK, EVENT, FITS, MATCHED, PARTS, TIME, Once
 from penstock.process.patterns.pattern import Condition, Pattern, Step, refuse_repeats
 from penstock.process.refusals import refuse_missing
-from penstock.process.source import PLACE
+from penstock.process.source import SOURCE
 from penstock.process.windows.order import required_time
 from penstock.process.windows.shape import MICROSECOND
 
@@ -35,24 +35,24 @@ class MatchOnce:
         refuse_repeats(self.pattern, "a pattern without overlap")
 
     def __call__(self, rows: DataFrame) -> DataFrame:
-        looked_at, place = self.recent, [PLACE] if PLACE in rows.columns else []
+        looked_at, source = self.recent, [SOURCE] if SOURCE in rows.columns else []
         refuse_missing(rows, looked_at.by, "what is looked at by its keys")
         keys = self._keys(rows)
-        taken = self._taken(rows, keys, place)
+        taken = self._taken(rows, keys, source)
         lasting = looked_at.watermark is not None
         found = taken.transform(
             stateful(
                 Once(keys, tuple(self._way(steps) for steps in self.pattern.ways)),
                 by=keys,
                 state=StructType([StructField(PARTS, _parts(taken)), StructField(CLOCK, LongType())]),
-                returns=_returned(taken, [EVENT], place),
+                returns=_returned(taken, [EVENT], source),
                 time=_AT if lasting else None,
                 watermark=looked_at.watermark,
                 ttl=looked_at.within if lasting else None,
             )
         )
-        told = (F.col(EVENT)[name].alias(name) for name in looked_at.by)
-        return found.select(*told, EVENT, MATCHED, F.lit(False).alias(TRUNCATED), *place)
+        named = (F.col(EVENT)[name].alias(name) for name in looked_at.by)
+        return found.select(*named, EVENT, MATCHED, F.lit(False).alias(TRUNCATED), *source)
 
     def _keys(self, rows: DataFrame) -> tuple[str, ...]:
         """The names of the keys in state: their own, but where these or their values are not fit for it."""
@@ -63,15 +63,15 @@ class MatchOnce:
         named = enumerate(zip(self.recent.by, fit, strict=True))
         return tuple(name if own else f"_key{number}" for number, (name, own) in named)
 
-    def _taken(self, rows: DataFrame, keys: tuple[str, ...], place: list[str]) -> DataFrame:
+    def _taken(self, rows: DataFrame, keys: tuple[str, ...], source: list[str]) -> DataFrame:
         time = required_time(rows, self.recent.time)
         by = [
             comparable(F.col(f"`{name}`"), rows.schema[name].dataType).alias(key)
             for name, key in zip(self.recent.by, keys, strict=True)
         ]
-        event = F.struct(*(f"`{name}`" for name in rows.columns if name != PLACE)).alias(EVENT)
+        event = F.struct(*(f"`{name}`" for name in rows.columns if name != SOURCE)).alias(EVENT)
         fits, us = fulfilled(self.conditions).alias(FITS), F.unix_micros(time).alias(TIME)
-        taken = rows.select(*by, time.alias(_AT), event, fits, us, *place)
+        taken = rows.select(*by, time.alias(_AT), event, fits, us, *source)
         return taken if self.strict else taken.where(F.col(FITS) != 0)
 
     def _way(self, steps: tuple[Step, ...]) -> Way:
@@ -84,6 +84,8 @@ def _parts(taken: DataFrame) -> ArrayType:
     return ArrayType(StructType([part, time, taken.schema[EVENT]]))
 
 
-def _returned(taken: DataFrame, columns: list[str], place: list[str]) -> StructType:
+def _returned(taken: DataFrame, columns: list[str], source: list[str]) -> StructType:
     matched = StructField(MATCHED, ArrayType(taken.schema[EVENT].dataType))
-    return StructType([*(taken.schema[name] for name in columns), matched, *(taken.schema[p] for p in place)])
+    return StructType(
+        [*(taken.schema[name] for name in columns), matched, *(taken.schema[p] for p in source)]
+    )

@@ -36,7 +36,7 @@ class Once:
         clocks = keys.join(taken.group_by(_KEY).agg(pl.col(TIME).max()), on=_KEY, how="left")
         kept = clocks.sort(_KEY).select(*self.by, pl.coalesce(TIME, CLOCK).alias(CLOCK))
         parts_kept = self._closed(chains, parts, open_, taken, events)
-        return kept.with_columns(parts_kept), self._told(chains, taken, events, ended)
+        return kept.with_columns(parts_kept), self._matches(chains, taken, events, ended)
 
     @property
     def _steps(self) -> int:
@@ -94,7 +94,7 @@ class Once:
         every = pl.DataFrame({_KEY: np.arange(parts.shape[1], dtype=np.uint32)})
         return every.join(grouped, on=_KEY, how="left", maintain_order="left")[PARTS]
 
-    def _told(
+    def _matches(
         self, chains: Chains, rows: pl.DataFrame, events: pl.Series, ended: list[tuple[Ints, Ints]]
     ) -> pl.DataFrame:
         none: list[Ints] = [np.empty(0, np.int64)]

@@ -31,7 +31,7 @@ class Absence:
 
 @dataclass(frozen=True)
 class Pattern:
-    """Steps that follow one another; of several ways the first that fits is told.
+    """Steps that follow one another; of several ways the first that fits is the match.
 
     >>> three = Pattern.times(3, "kind = 'login_failed'")
     >>> pattern = three.then("kind = 'transfer' and amount > 1000", unless="kind = 'logout'")

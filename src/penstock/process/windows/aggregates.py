@@ -57,7 +57,7 @@ class Aggregate(ABC):
         return pl.col(name)
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """What it is, in words: state of one is no use to another."""
         return f"{type(self).__name__} {self.column}"
 

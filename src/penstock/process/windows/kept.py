@@ -14,7 +14,7 @@ START, END, KIND, ROWS = "start", "end", "kind", "rows"
 ON_TIME, LATE, CORRECTED, RETRACTED = "on time", "late", "corrected", "retracted"
 RETRACTIONS = (RETRACTED, "withdrawn")  # the second as earlier releases have written it
 FIRST = (ON_TIME, LATE)  # the kinds of a window's first result: a late one is all of events that came late
-EVENT = "_event"  # a whole event, where it is to be told itself
+EVENT = "_event"  # a whole event, where it is to be emitted itself
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ _OWN = frozenset(
         "_pane",
         "_old",
         "_group",
-        "_told",
+        "_told",  # as checkpoints have it
         "_changed",
         "_waited",
         "_row",

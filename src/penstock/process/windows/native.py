@@ -12,7 +12,7 @@ from penstock.process.windows.order import TIME
 from penstock.process.windows.shape import Fixed, Session
 
 RANK = "rank"
-FINAL = "penstock.final"  # in the metadata of `end`: a result is told once the watermark has passed it
+FINAL = "penstock.final"  # in the metadata of `end`: a result is emitted once the watermark has passed it
 _WINDOW, _BEST, _ROW = "_window", "_best", "_row"
 
 
@@ -46,12 +46,12 @@ def ranked(
     row = F.struct(*map(quoted, names))
     first = F.struct(quoted(order), *map(quoted, by))
     best = grouped.groupBy(_WINDOW).agg(F.call_function("max_by", row, first, F.lit(count)).alias(_BEST))
-    told = best.select(
+    ranked = best.select(
         *_bounds(kind), F.lit(kind).alias(KIND), _BEST, F.posexplode(_BEST).alias("_place", _ROW)
     )
     greater = F.filter(_BEST, lambda other: other[order] > F.col(_ROW)[order])
     rank = (F.size(greater) + 1).alias(RANK)
-    return told.select(*_places(by), START, END, KIND, rank, *_places(names[len(by) :]))
+    return ranked.select(*_places(by), START, END, KIND, rank, *_places(names[len(by) :]))
 
 
 def _grouped(

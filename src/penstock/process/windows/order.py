@@ -6,7 +6,7 @@ from pyspark.sql.types import StructType
 
 from penstock.errors import DataError, FlowError
 from penstock.process.refusals import refuse_missing
-from penstock.process.source import PLACE
+from penstock.process.source import SOURCE
 
 TIME = "_time"  # the column of which Spark makes the watermark; null where an event is dated too far ahead
 _EARLY = (
@@ -59,7 +59,7 @@ def order_of(rows: DataFrame, time: Column | None = None, *, numbered: bool = Fa
     Without a place all rows are at the same, unless those of a batch are to be numbered as they come. Others
     may have the same place, too: those of united topics, or exploded ones.
     """
-    partition, offset = _place(rows, numbered=numbered)
+    partition, offset = _source(rows, numbered=numbered)
     return [
         F.unix_micros(F.col(TIME) if time is None else time).alias(US),
         partition.cast("int").alias(PARTITION),
@@ -67,13 +67,13 @@ def order_of(rows: DataFrame, time: Column | None = None, *, numbered: bool = Fa
     ]
 
 
-def place_parts(rows: DataFrame) -> list[str]:
+def source_parts(rows: DataFrame) -> list[str]:
     """Return what is known of the place of rows in the log: its fields, of which there may be none."""
-    kind = rows.schema[PLACE].dataType if PLACE in rows.columns else None
+    kind = rows.schema[SOURCE].dataType if SOURCE in rows.columns else None
     return kind.names if isinstance(kind, StructType) else []
 
 
-def _place(rows: DataFrame, *, numbered: bool) -> tuple[Column, Column]:
-    if not place_parts(rows):
+def _source(rows: DataFrame, *, numbered: bool) -> tuple[Column, Column]:
+    if not source_parts(rows):
         return F.lit(0), F.monotonically_increasing_id() if numbered and not rows.isStreaming else F.lit(0)
-    return F.col(PLACE)["partition"], F.col(PLACE)["offset"]
+    return F.col(SOURCE)["partition"], F.col(SOURCE)["offset"]

@@ -1,7 +1,7 @@
 """Session windows over plain columns. Pure; no Spark.
 
-A late event may bridge two sessions or move a session's start: results that were told under another start are
-retracted.
+A late event may bridge two sessions or move a session's start: results that were emitted under another start
+are retracted.
 """
 
 from dataclasses import dataclass
@@ -12,15 +12,16 @@ from penstock.process.windows.kept import END, KIND, RETRACTED, START, Kept, Tak
 from penstock.process.windows.order import US
 from penstock.process.windows.shape import MICROSECOND, Session
 
-_GROUP, _TOLD, _CHANGED = "_group", "_told", "_changed"
+_GROUP, _CHANGED = "_group", "_changed"
+_EMITTED = "_told"  # as checkpoints have it
 _WAITED = (
-    "_waited"  # whether a part of a session was there, and not told, before the rows that have just come
+    "_waited"  # whether a part of a session was there, and not emitted, before the rows that have just come
 )
 
 
 @dataclass(frozen=True)
 class Sessions(Kept):
-    """The sessions of some keys: `_told` if a result is out, `_changed` if it is not of what is there now."""
+    """The sessions of some keys: whether a result is out, and whether it is not of what is there now."""
 
     place = START
     shape: Session
@@ -36,10 +37,10 @@ class Sessions(Kept):
         retracted = self._retracted(old, sessions)
         everything = pl.concat([closing.with_columns(flag(_WAITED, True)), sessions.drop(_GROUP)])
         due = (pl.col(END) <= now) & pl.col(_CHANGED)
-        fired = everything.filter(due).with_columns(kind(emitted=pl.col(_TOLD), waited=pl.col(_WAITED)))
+        fired = everything.filter(due).with_columns(kind(emitted=pl.col(_EMITTED), waited=pl.col(_WAITED)))
         fired, everything = fired.drop(_WAITED), everything.drop(_WAITED)
         stays = everything.filter(~over).with_columns(
-            (pl.col(_TOLD) | due).alias(_TOLD), (pl.col(_CHANGED) & ~due).alias(_CHANGED)
+            (pl.col(_EMITTED) | due).alias(_EMITTED), (pl.col(_CHANGED) & ~due).alias(_CHANGED)
         )
         results = pl.concat([fired, retracted.select(fired.columns)])
         return Taken(stays, results, late.drop(START, END, _GROUP), self._timer(stays))
@@ -49,7 +50,9 @@ class Sessions(Kept):
         return self.shape.gap // MICROSECOND
 
     def _empty(self, rows: pl.DataFrame) -> pl.DataFrame:
-        return self.started(rows.clear(), START, END).with_columns(flag(_TOLD, False), flag(_CHANGED, True))
+        return self.started(rows.clear(), START, END).with_columns(
+            flag(_EMITTED, False), flag(_CHANGED, True)
+        )
 
     def _grouped(self, rows: pl.DataFrame, old: pl.DataFrame, now: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Number what touches: rows and sessions of one number are one session; late rows get none."""
@@ -74,22 +77,25 @@ class Sessions(Kept):
 
     def _united(self, rows: pl.DataFrame, old: pl.DataFrame) -> pl.DataFrame:
         """Put together what has one number."""
-        new = self.started(rows, START, END, _GROUP).with_columns(flag(_TOLD, False), flag(_CHANGED, True))
-        waited = (~pl.col(_TOLD)).alias(_WAITED)
+        new = self.started(rows, START, END, _GROUP).with_columns(flag(_EMITTED, False), flag(_CHANGED, True))
+        waited = (~pl.col(_EMITTED)).alias(_WAITED)
         parts = pl.concat(
             [old.with_columns(waited), new.select(old.columns).with_columns(flag(_WAITED, False))]
         )
         start = pl.col(START).min()
-        told, changed = pl.col(_TOLD) & (pl.col(START) == start), pl.col(_CHANGED).any() | (pl.len() > 1)
+        emitted, changed = (
+            pl.col(_EMITTED) & (pl.col(START) == start),
+            pl.col(_CHANGED).any() | (pl.len() > 1),
+        )
         spans = parts.group_by(_GROUP).agg(
-            start, pl.col(END).max(), told.any(), changed, pl.col(_WAITED).any()
+            start, pl.col(END).max(), emitted.any(), changed, pl.col(_WAITED).any()
         )
         return self.merged(parts, _GROUP).join(spans, on=_GROUP).select(*old.columns, _WAITED)
 
     def _retracted(self, old: pl.DataFrame, sessions: pl.DataFrame) -> pl.DataFrame:
         """Sessions whose result is out under a start that is no session's any more."""
         now_at = sessions.select(_GROUP, pl.col(START).alias("_start"))
-        gone = old.filter(_TOLD).join(now_at, on=_GROUP).filter(pl.col(START) != pl.col("_start"))
+        gone = old.filter(_EMITTED).join(now_at, on=_GROUP).filter(pl.col(START) != pl.col("_start"))
         return gone.with_columns(pl.lit(RETRACTED).alias(KIND))
 
     def _timer(self, sessions: pl.DataFrame) -> int | None:

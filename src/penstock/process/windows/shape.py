@@ -32,7 +32,7 @@ class Fixed:
         return gcd(self.size // MICROSECOND, self.every // MICROSECOND) * MICROSECOND
 
     def column(self, time: Column) -> Column:
-        return F.window(time, _told(self.size), _told(self.every))
+        return F.window(time, _spelled(self.size), _spelled(self.every))
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Session:
     gap: timedelta
 
     def column(self, time: Column) -> Column:
-        return F.session_window(time, _told(self.gap))
+        return F.session_window(time, _spelled(self.gap))
 
 
 @dataclass(frozen=True)
@@ -55,5 +55,5 @@ class Sliding:
 Shape = Fixed | Session | Sliding
 
 
-def _told(length: timedelta) -> str:
+def _spelled(length: timedelta) -> str:
     return f"{length // MICROSECOND} microseconds"

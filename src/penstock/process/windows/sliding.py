@@ -1,8 +1,8 @@
 """A window for each event, which ends with it, over plain columns. Pure; no Spark.
 
-An event is told when the watermark passes its time, with what is kept of its key within the size before it,
-equal times included. A late one that still counts is told at once, and corrects those after it whose windows
-it is in.
+The result of an event is emitted when the watermark passes its time, with what is kept of its key within the
+size before it, equal times included. That of a late one that still counts is emitted at once, and corrects
+those after it whose windows it is in.
 """
 
 from dataclasses import dataclass
@@ -14,25 +14,26 @@ from penstock.process.windows.order import US
 from penstock.process.windows.overflow import refuse_overflow
 from penstock.process.windows.shape import MICROSECOND, Sliding
 
-TOLD, _NEW, _CAME = "_told", "_new", "_came"
+EMITTED = "_told"  # as checkpoints have it
+_NEW, _CAME = "_new", "_came"
 
 
 @dataclass(frozen=True)
 class Slides(Kept):
-    """The events of some keys: `_told` if their result is out. No longer kept than a window needs them."""
+    """The events of some keys, and whether their result is out. No longer kept than a window needs them."""
 
     place = US
     shape: Sliding
 
     def take(self, kept: pl.DataFrame | None, rows: pl.DataFrame, last: int, now: int) -> Taken:  # noqa: ARG002
         counts = pl.col(US) + self.within > now
-        new = rows.filter(counts).with_columns(flag(TOLD, False), flag(_NEW, True), flag(_CAME, True))
+        new = rows.filter(counts).with_columns(flag(EMITTED, False), flag(_NEW, True), flag(_CAME, True))
         old = new.clear() if kept is None else kept.with_columns(flag(_NEW, False), flag(_CAME, False))
         events = self._touched(pl.concat([old, new.select(old.columns)]))
-        due = (pl.col(US) <= now) & (~pl.col(TOLD) | (pl.col(_NEW) & counts))
+        due = (pl.col(US) <= now) & (~pl.col(EMITTED) | (pl.col(_NEW) & counts))
         results = self._results(events, events.filter(due))
-        told = events.drop(_NEW, _CAME).with_columns(pl.col(TOLD) | (pl.col(US) <= now))
-        stays = self._without_old_events(told.filter(self._needed_until() > now), now)
+        marked = events.drop(_NEW, _CAME).with_columns(pl.col(EMITTED) | (pl.col(US) <= now))
+        stays = self._without_old_events(marked.filter(self._needed_until() > now), now)
         return Taken(stays, results, rows.filter(~counts), self._timer(stays))
 
     def finished(self, results: pl.DataFrame) -> pl.DataFrame:
@@ -45,7 +46,7 @@ class Slides(Kept):
         return self.shape.size // MICROSECOND
 
     def _needed_until(self) -> pl.Expr:
-        """The first time at which an event is in no window that can still be told or corrected."""
+        """The first time at which an event is in no window that can still be emitted or corrected."""
         return pl.col(US) + self._size + self.within
 
     def _touched(self, events: pl.DataFrame) -> pl.DataFrame:
@@ -57,7 +58,7 @@ class Slides(Kept):
         return events.sort(place).with_columns(near.alias(_NEW))
 
     def _results(self, events: pl.DataFrame, due: pl.DataFrame) -> pl.DataFrame:
-        """Fold the windows of the keys that have something to tell; events of equal times share theirs."""
+        """Fold the windows of the keys that have a result; events of equal times share theirs."""
         place, first = [*self.by, US], due[US].min()
         concerned = events.filter(pl.col(US) > pl.lit(first, pl.Int64) - self._size)
         if self.by:
@@ -68,17 +69,17 @@ class Slides(Kept):
         refuse_overflow(concerned, windows, self.aggregates)
         folded = windows.agg(*self.start()).unique(place)
         start = (pl.col(US) - self._size).alias(START)
-        named = kind(emitted=pl.col(TOLD), waited=~pl.col(_CAME))
+        named = kind(emitted=pl.col(EMITTED), waited=~pl.col(_CAME))
         mine = due.select(*place, start, pl.col(US).alias(END), named, *_event(due))
         return mine.join(folded, on=place, how="left", nulls_equal=True)
 
     def _without_old_events(self, events: pl.DataFrame, now: int) -> pl.DataFrame:
         """What is only needed for the windows of others does without its columns."""
-        final = pl.col(TOLD) & (pl.col(US) + self.within <= now)
+        final = pl.col(EMITTED) & (pl.col(US) + self.within <= now)
         return events.with_columns(pl.when(~final).then(pl.col(name)).alias(name) for name in _event(events))
 
     def _timer(self, events: pl.DataFrame) -> int | None:
-        next_look = pl.when(pl.col(TOLD)).then(self._needed_until()).otherwise(pl.col(US))
+        next_look = pl.when(pl.col(EMITTED)).then(self._needed_until()).otherwise(pl.col(US))
         found = events.select(next_look.min()).item()
         return None if found is None else int(found)
 

@@ -24,7 +24,7 @@ from penstock.process.windows.shape import MICROSECOND, Fixed, Session, Shape, S
 from penstock.process.windows.sliding import Slides
 
 WINDOWS = "penstock.windows"  # in the metadata of `rows`: what the results are windows of
-TOLD = (START, END, KIND, ROWS)  # what every result has besides its key and its aggregates
+RESULT_COLUMNS = (START, END, KIND, ROWS)  # what every result has besides its key and its aggregates
 _ID = {"timeZone": "UTC", "ignoreNullFields": "false"}
 
 
@@ -49,8 +49,8 @@ class WindowStep:
             return Stepped(taken.kept, results, taken.timer, dropped, taken.missed)
         left = [rows.filter(timeless), taken.late.select(rows.columns).cast(rows.schema)]
         late = pl.concat(left).select(*self.windows.by, EVENT, pl.lit(self.side_output).alias(SIDE_OUTPUT))
-        told = pl.concat([results, late], how="diagonal")
-        return Stepped(taken.kept, told, taken.timer, missed=taken.missed)
+        emitted = pl.concat([results, late], how="diagonal")
+        return Stepped(taken.kept, emitted, taken.timer, missed=taken.missed)
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,8 @@ def _narrowed(results: pl.DataFrame) -> pl.DataFrame:
         return results.with_columns(pl.col(pl.Int128).cast(pl.Int64))
     except pl.exceptions.InvalidOperationError as error:
         names = [name for name, kind in results.schema.items() if kind == pl.Int128]
-        told = f"the sum {' or '.join(names)} of a window is beyond 64 bits"
-        raise DataError(told, hint="cast the column to a decimal") from error
+        message = f"the sum {' or '.join(names)} of a window is beyond 64 bits"
+        raise DataError(message, hint="cast the column to a decimal") from error
 
 
 def windowed(
@@ -114,7 +114,7 @@ def windowed(
     columns = timed.select(*map(quoted, by), *order, *inputs_of(timed, aggregates), *aside)
     results = fields_of(timed, aggregates)
     kept = _kept(shape, by, aggregates, late)
-    kinds = ", ".join(f"{name} {each.told}" for name, each in aggregates.items())
+    kinds = ", ".join(f"{name} {each.description}" for name, each in aggregates.items())
     begins = 0 if timed.isStreaming else BEFORE
     step: Step = WindowStep(kept, late.side_output, begins)
     fold: PaneFold | None = None
@@ -126,13 +126,15 @@ def windowed(
         kind=f"{shape} with {original_kinds(timed, aggregates)}",
         state_columns=[*aggregates, *([EVENT] if isinstance(shape, Sliding) else [])],
     )  # fmt: skip
-    return _told(found.withColumn(ROWS, _described(kept)), event, by, list(aggregates), late)
+    return _results(found.withColumn(ROWS, _described(kept)), event, by, list(aggregates), late)
 
 
 def original_kinds(rows: DataFrame, aggregates: Mapping[str, Aggregate]) -> str:
     """What aggregates are, by the oldest names of their columns."""
     named = {name: each.column and original(rows.schema, each.column) for name, each in aggregates.items()}
-    return ", ".join(f"{name} {replace(each, column=named[name]).told}" for name, each in aggregates.items())
+    return ", ".join(
+        f"{name} {replace(each, column=named[name]).description}" for name, each in aggregates.items()
+    )
 
 
 def _kept(shape: Shape, by: tuple[str, ...], aggregates: Mapping[str, Aggregate], late: Late) -> Kept:
@@ -145,7 +147,7 @@ def _kept(shape: Shape, by: tuple[str, ...], aggregates: Mapping[str, Aggregate]
 
 
 def _described(kept: Kept) -> Column:
-    """The count of rows, which also tells what the results are windows of."""
+    """The count of rows, which also has in its metadata what the results are windows of."""
     about: dict[str, Any] = {"by": list(kept.by), "place": kept.place, "each": isinstance(kept, Slides)}
     if isinstance(kept, Panes) and kept.shape.every < kept.shape.size:
         about["overlap"] = [kept.shape.size // MICROSECOND, kept.shape.every // MICROSECOND]
@@ -182,7 +184,9 @@ def _schema(columns: DataFrame, by: tuple[str, ...], results: list[StructField],
     return StructType([*(columns.schema[name] for name in by), *own, *results])
 
 
-def _told(found: DataFrame, event: list[str], by: tuple[str, ...], names: list[str], late: Late) -> DataFrame:
+def _results(
+    found: DataFrame, event: list[str], by: tuple[str, ...], names: list[str], late: Late
+) -> DataFrame:
     """Give results their times, and late events their own columns beside them."""
     times = (F.timestamp_micros(place).alias(place) for place in (START, END))
     results: list[Any] = [*map(quoted, by), *times, KIND, ROWS, *map(quoted, names)]

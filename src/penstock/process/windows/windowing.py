@@ -82,7 +82,7 @@ class Windowing:
         if count < 1:
             raise FlowError(f"the top {count} of a window, expected at least 1")
         if self.emit == "early":
-            raise FlowError("a ranking is told when its window is over", hint="use emit='final'")
+            raise FlowError("a ranking is emitted when its window is over", hint="use emit='final'")
         shape, kind = self._native_shape(), _KINDS[self.emit]
         return lambda rows: native.ranked(
             self._native(rows), shape, self.by, columns, kind, count=count, order=order
@@ -106,15 +106,15 @@ class Windowing:
             raise FlowError(f"{name} is {seen!r}, expected one of agg's", hint=_EITHER)
         if self.emit == "early":
             raise FlowError(
-                "declared aggregates are told when a window is over", hint="use Spark's own for 'early'"
+                "declared aggregates are emitted when a window is over", hint="use Spark's own for 'early'"
             )
-        own = (*stateful.TOLD, *([SIDE_OUTPUT] if self.late and self.late.side_output else []))
+        own = (*stateful.RESULT_COLUMNS, *([SIDE_OUTPUT] if self.late and self.late.side_output else []))
         refuse_taken(self.by, own, "key")
         refuse_taken(aggregates, (*self.by, *own), "aggregate")
 
     def _stateful(self, rows: DataFrame, aggregates: dict[str, Aggregate]) -> DataFrame:
         late = self.late or Late.drop()
-        own = {*stateful.TOLD, *aggregates} | ({SIDE_OUTPUT} if late.side_output else set())
+        own = {*stateful.RESULT_COLUMNS, *aggregates} | ({SIDE_OUTPUT} if late.side_output else set())
         clash = own & set(rows.columns)
         if clash and (late.side_output or isinstance(self.shape, Sliding)):
             raise FlowError(

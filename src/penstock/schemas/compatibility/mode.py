@@ -50,7 +50,7 @@ def problems_in_mode(
     found: dict[tuple[str, ...], Problem] = {}
     for position in _positions(len(earlier), mode):
         for problem in _against(new, earlier[position], mode, reading):
-            # A change that breaks many earlier schemas in one way is told once, against the newest.
+            # A change that breaks many earlier schemas in one way is reported once, against the newest.
             key = (problem.path, problem.rule, problem.message, str(problem.direction))
             found.setdefault(key, replace(problem, against=position))
     return list(found.values())

@@ -21,7 +21,7 @@ from penstock.sinks.postgres.connection import asking, connect
 from penstock.sinks.postgres.staging import Staging
 
 _SUMMARY = "lane int, attempt bigint, count bigint"
-# Text is always quoted and null never: this is how PostgreSQL tells '' from NULL.
+# Text is always quoted and null never: this is how PostgreSQL distinguishes '' from NULL.
 _CSV = csv.WriteOptions(include_header=False, quoting_style="needed")
 
 

@@ -23,7 +23,7 @@ _SET_ROOM = """
 class Merge:
     """How rows get from staging into a table; with `repeated`, rows that are there already may come again.
 
-    `skips` are the columns that tell whether a row to append is there already.
+    `skips` are the columns that show whether a row to append is there already.
     """
 
     table: PostgresTable

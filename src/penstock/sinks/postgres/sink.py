@@ -137,13 +137,13 @@ class PostgresSink:
                 before_commit(staging)
                 return [Staged(*row) for row in staging.collect()]
         except PenstockError:
-            # A successor drops our staging table: then its taking over is the cause to tell.
+            # A successor drops our staging table: then its taking over is the cause to report.
             with self._connected("read the ledger") as connection:
                 ledger.read(connection, self.id).refuse_older(self.epoch, self.id)
             raise
 
     def _commit(self, table: Staging, lanes: list[Staged], batch: Batch) -> None:
-        """Merge and write the ledger in one transaction; if its end is not heard of, the ledger tells it."""
+        """Merge and write the ledger in one transaction; if its end is not heard of, the ledger has it."""
         with self._connected("merge a batch") as connection, connection.transaction():
             entry = self._entry(connection)
             if self._guarantee == "exactly-once" and not entry.is_due(batch):

@@ -54,7 +54,7 @@ def _create(connection: Connection, table: PostgresTable, columns: Sequence[Tabl
 
 
 def primary_key(table: PostgresTable, columns: Sequence[TableColumn]) -> tuple[str, ...]:
-    """Return the columns that tell rows apart: the key of an upsert, or `id` where rows are appended."""
+    """Return the columns that identify a row: the key of an upsert, or `id` where rows are appended."""
     if table.write == "upsert":
         return table.keys
     return ("id",) if any(column.name == "id" for column in columns) else ()

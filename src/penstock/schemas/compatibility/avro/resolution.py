@@ -42,7 +42,7 @@ def read_problems(reader: AvroSchema, writer: AvroSchema) -> list[Problem]:
 class _Resolution:
     reader: AvroSchema
     writer: AvroSchema
-    # A pair of records met again inside itself, or elsewhere, has been told about already.
+    # A pair of records met again inside itself, or elsewhere, has been reported already.
     seen: set[tuple[str, str]] = field(default_factory=set)
 
     def problems(self, reader: Type, writer: Type, path: str) -> Iterator[Problem]:

@@ -58,7 +58,7 @@ def _names(schema: ProtobufSchema) -> list[str]:
 class _Reading:
     reader: ProtobufSchema
     writer: ProtobufSchema
-    # A pair of messages met again inside itself, or elsewhere, has been told about already.
+    # A pair of messages met again inside itself, or elsewhere, has been reported already.
     seen: set[tuple[int, int]] = field(default_factory=set)
 
     def all_messages(self) -> Iterator[Problem]:
