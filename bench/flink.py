@@ -44,10 +44,10 @@ def main() -> None:
         ours = penstock_rate(spark, settings, Path(folder))
         spark.stop()
         theirs = pyflink_rate(python, connector, settings, Path(folder))
-    tell(ours, theirs)
+    show(ours, theirs)
 
 
-def tell(ours: float, theirs: float) -> None:
+def show(ours: float, theirs: float) -> None:
     print(f"count and sum for each of {KEYS:,} keys, from a topic of {PARTITIONS} partitions")
     print(f"Penstock: {EVENTS:,} events, batches of {BATCH:,}, a result for each key in a batch, state saved")
     print(f"PyFlink: {FEWER:,} events, a result for each of them, state on the heap, no checkpoints\n")
@@ -83,8 +83,8 @@ def run(results: DataFrame, place: Path) -> list[tuple[int, float]]:
     if not query.awaitTermination(LONGEST):
         query.stop()
         sys.exit(f"Penstock took longer than {LONGEST} seconds")
-    told = (each for each in query.recentProgress if each["numInputRows"])
-    batches = {each["batchId"]: (each["numInputRows"], each["batchDuration"] / 1000) for each in told}
+    shown = (each for each in query.recentProgress if each["numInputRows"])
+    batches = {each["batchId"]: (each["numInputRows"], each["batchDuration"] / 1000) for each in shown}
     return [batches[number] for number in sorted(batches)]
 
 

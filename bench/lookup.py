@@ -39,8 +39,8 @@ def main() -> None:
                 write_events(spark, own / "events", EVENTS, cards, number)
             write_rows(spark, own / "table", "id", ROWS)
             for name, query in ways(settings).items():
-                told = measure(spark, settings, own, own / f"state of {name}", query)
-                print(f"| {cards:,} cards | {name} | {told} |", flush=True)
+                shown = measure(spark, settings, own, own / f"state of {name}", query)
+                print(f"| {cards:,} cards | {name} | {shown} |", flush=True)
     spark.stop()
 
 

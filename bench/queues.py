@@ -33,7 +33,7 @@ class Task(Event):
 
 @dataclass(frozen=True)
 class Line:
-    """What a worker told: it started or ended an event, and when."""
+    """What a worker reported: it started or ended an event, and when."""
 
     worker: int
     word: str
@@ -80,8 +80,8 @@ def _topic(name: str) -> Topic[Task]:
 
 
 def _start(command: list[str], file: Path) -> "subprocess.Popen[bytes]":
-    with file.open("wb") as told:
-        return subprocess.Popen(command, stdout=told)
+    with file.open("wb") as reported:
+        return subprocess.Popen(command, stdout=reported)
 
 
 def _kill_one(workers: list["subprocess.Popen[bytes]"], files: list[Path]) -> tuple[int, float]:
@@ -149,25 +149,25 @@ def _wait(done: Callable[[], bool]) -> None:
 
 
 def work_on(kind: str, server: str) -> None:
-    """Be a worker until told to stop."""
-    told_to_stop = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: told_to_stop.set())
+    """Be a worker until asked to stop."""
+    stopping = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     settings = Settings(kafka={"bootstrap.servers": server})
     topic = _topic(f"bench.{kind}")
     take = _from_log if kind == "log" else _from_queue
-    take(topic, settings, told_to_stop)
+    take(topic, settings, stopping)
 
 
-def _from_log(topic: Topic[Task], settings: Settings, told_to_stop: threading.Event) -> None:
+def _from_log(topic: Topic[Task], settings: Settings, stopping: threading.Event) -> None:
     with Consumer(topic, settings, group=topic.name, kafka={"session.timeout.ms": 10_000}) as consumer:
-        while not told_to_stop.is_set():
+        while not stopping.is_set():
             for record in consumer.records(idle="500 ms"):
                 _work(record.event)
 
 
-def _from_queue(topic: Topic[Task], settings: Settings, told_to_stop: threading.Event) -> None:
+def _from_queue(topic: Topic[Task], settings: Settings, stopping: threading.Event) -> None:
     with Queue(topic, settings, group=topic.name) as queue:
-        while not told_to_stop.is_set():
+        while not stopping.is_set():
             for lease in queue.take(idle="500 ms"):
                 _work(lease.event)
                 lease.acknowledge()

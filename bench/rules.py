@@ -111,8 +111,8 @@ def five_rules(payments: DataFrame) -> DataFrame:
     ]
     named = [rule.alias(f"rule{number}") for number, rule in enumerate(rules)]
     judged = payments.transform(recent).select("event.id", "event.card", "event.at", *named)
-    told = ", ".join(f"coalesce(rule{number}, false)" for number in range(len(rules)))
-    return judged.selectExpr("id", "card", "at", f"array({told}) as rules")
+    fired = ", ".join(f"coalesce(rule{number}, false)" for number in range(len(rules)))
+    return judged.selectExpr("id", "card", "at", f"array({fired}) as rules")
 
 
 def main(cases: Sequence[Case] = CASES) -> None:
@@ -141,7 +141,8 @@ def measure_all(cases: list[Case], environment: dict[str, str]) -> None:
     measure(replace(WARMING, defaults=defaults), settings, spark)
     for case in cases:
         print(
-            f"| {case.checkpoint} | {_settings(case)} | {told(measure(case, settings, spark))} |", flush=True
+            f"| {case.checkpoint} | {_settings(case)} | {described(measure(case, settings, spark))} |",
+            flush=True,
         )
     spark.stop()
 
@@ -150,7 +151,7 @@ def _settings(case: Case) -> str:
     return "Spark's defaults" if case.defaults else "Penstock's"
 
 
-def told(answers: list[tuple[float, float]]) -> str:
+def described(answers: list[tuple[float, float]]) -> str:
     taken = sorted(took for _, took in answers)
     at = [taken[int(len(taken) * part)] for part in (0.5, 0.99, 0.999)]
     gaps = sorted(pauses(sorted(when for when, _ in answers)))

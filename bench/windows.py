@@ -92,7 +92,7 @@ def first_of_one(rows: DataFrame) -> DataFrame:
 
 
 def native_sliding(rows: DataFrame) -> DataFrame:
-    """A row for each event with the last of its key, in Spark's own state; told as events come."""
+    """A row for each event with the last of its key, in Spark's own state; emitted as events come."""
     recent = keyed.recent(by="key", time="at", within="10 seconds", watermark="5 seconds")
     total = keyed.sum("amount", type="long").alias("total")
     return rows.transform(recent).select("event.key", "event.at", keyed.count().alias("n"), total)

@@ -1,6 +1,6 @@
 """Nexmark's queries over joins, on Penstock's operators; the columns are those of `reference.answer`.
 
-q4 and q9 tell an answer anew whenever it changes: the last one of each key counts.
+q4 and q9 emit an answer anew whenever it changes: the last one of each key counts.
 """
 
 import polars as pl
@@ -15,7 +15,7 @@ SIDE_ROWS = 10_000
 ANSWERS = {
     "q4": "category",
     "q9": "auction",
-}  # by what the answers of queries that tell them anew are told apart
+}  # by what the answers of queries that emit them anew are distinguished
 
 
 def q3(persons: DataFrame, auctions: DataFrame) -> DataFrame:
@@ -68,15 +68,15 @@ def q20(auctions: DataFrame, bids: DataFrame) -> DataFrame:
 
 
 def highest(rows: pl.DataFrame, state: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Keep the highest price of each auction, and tell it beside the one before."""
+    """Keep the highest price of each auction, and emit it beside the one before."""
     best = rows.group_by("auction").agg(
         pl.col("price").max().alias("new"), pl.col("category").first().alias("of")
     )
     both = state.join(best, on="auction").with_columns(
         pl.col("price").alias("before"), pl.max_horizontal("price", "new").alias("price")
     )
-    told = both.filter(pl.col("price").ne_missing(pl.col("before"))).with_columns(category=pl.col("of"))
-    return both.with_columns(category=pl.col("of")), told
+    emitted = both.filter(pl.col("price").ne_missing(pl.col("before"))).with_columns(category=pl.col("of"))
+    return both.with_columns(category=pl.col("of")), emitted
 
 
 def average(rows: pl.DataFrame, state: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -113,7 +113,7 @@ def _in_life(auctions: DataFrame, bids: DataFrame) -> DataFrame:
 
 
 def _with_auction(auctions: DataFrame, bids: DataFrame) -> DataFrame:
-    """Neither changes: what is told is told once."""
+    """Neither changes: what is emitted is emitted once."""
     return _table(bids).transform(
         joins.tables(
             _table(auctions),

@@ -15,10 +15,10 @@ def reach(point: str, subject: str = "") -> None:
     """Pass a point, with the flow or sink it is about; in a harness, wait until it lets us go on."""
     address = os.environ.get(VARIABLE)
     if address is not None:
-        _tell(address, f"{os.getpid()} {point} {subject}\n")
+        _send(address, f"{os.getpid()} {point} {subject}\n")
 
 
-def _tell(address: str, line: str) -> None:
+def _send(address: str, line: str) -> None:
     with socket.socket(socket.AF_UNIX) as harness:
         try:
             harness.connect(address)  # without a timeout: that would fail at once when many come together

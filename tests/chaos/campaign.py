@@ -89,8 +89,8 @@ def _happen(found: World, kind: str, record: Record, report: Reporter) -> None:
     if not found.driver.alive:
         raise AssertionError(f"the driver has ended after {landed}: {found.driver.last_words()}")
     if landed.kind not in LIGHT or len(record.landed) % 3 == 0:
-        told = f"no progress after {landed}: "
-        assert found.await_progress(PATIENCE), told + found.driver.last_words()
+        message = f"no progress after {landed}: "
+        assert found.await_progress(PATIENCE), message + found.driver.last_words()
 
 
 def _check(found: World, spark: SparkSession, report: Reporter) -> list[Verification]:

@@ -135,7 +135,7 @@ def _behind(direct: Settings, kafka: Proxy, postgres: Proxy) -> Settings:
 
 
 def _feed(made: World) -> None:
-    """Send sales, and now and then something that is none, until told to stop."""
+    """Send sales, and now and then something that is none, until asked to stop."""
     random = Random(made.random.random())
     while not made.stopped.wait(0.4):
         if not made.feeding.is_set():

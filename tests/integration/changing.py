@@ -82,7 +82,7 @@ PAYMENTS = {1: Payment1, 2: Payment2, 3: Payment3, 4: Payment3}
 PROFILES = {1: Profile1, 2: Profile2, 3: Profile3, 4: Profile4}
 
 
-def told(operator, rows, *columns):
+def emitted(operator, rows, *columns):
     """A result: the name of the operator and the columns, as JSON."""
     text = F.to_json(F.struct(F.lit(operator).alias("operator"), *columns))
     return rows.select(text.alias("text"), F.timestamp_micros(F.lit(0)).alias("at"))
@@ -106,7 +106,7 @@ class Version:
         self.pipeline.flow(reads=reads, writes=self.results, output="append")(self.final)
 
     def each(self, payments, profiles):
-        """What is told of each event, by Spark's own aggregates."""
+        """What is emitted of each event, by Spark's own aggregates."""
         return self.recent(payments).union(self.latest(payments, profiles))
 
     def final(self, payments, profiles, limits):
@@ -129,17 +129,17 @@ class Version:
         join = joins.as_of(
             profiles, on=self.who, time="at", since="at", history="1 day", watermark="1 hour", buckets=1
         )
-        return told("as_of", payments.transform(join), *self.event, "row.limit", *self._tier("row"))
+        return emitted("as_of", payments.transform(join), *self.event, "row.limit", *self._tier("row"))
 
     def sliding(self, payments):
         windowing = windows.sliding("1 day", time="at", by=self.who, watermark="1 hour", buckets=1)
-        return told(
+        return emitted(
             "sliding", payments.transform(windowing.agg(spent=agg.sum("amount"))), *self.event, "spent"
         )
 
     def first(self, payments):
         once = dedup.first(self.who, time="at", within="1 day", watermark="1 hour", buckets=1)
-        return told("first", payments.transform(once), *self.event)
+        return emitted("first", payments.transform(once), *self.event)
 
     def match(self, payments):
         pattern = Pattern.one("amount = 1").then("amount = 2").then("amount = 3")
@@ -147,33 +147,33 @@ class Version:
             patterns.match(pattern, by=self.who, time="at", within="1 day", overlap=False, bounded_keys=True)
         )
         events = F.transform("matched", lambda each: F.struct(*(each[name] for name in self.event)))
-        return told("match", found, events.alias("matched"))
+        return emitted("match", found, events.alias("matched"))
 
     def view(self, profiles, limits):
         sides = [table.drop("id", "at") for table in (profiles, limits)]
         view = joins.tables(sides[1], on=self.who, keys=self.who, names=("one", "other"), buckets=1)
-        return told(
+        return emitted(
             "view", sides[0].transform(view), "change", f"one.{self.who}", "other.limit", *self._tier("one")
         )
 
     def recent(self, payments):
         seen = payments.transform(keyed.recent(by=self.who, time="at", within="1 day", at_most=5))
         spent = keyed.sum("amount", type="long").alias("spent")
-        return told("recent", seen, *(f"event.{name}" for name in self.event), spent)
+        return emitted("recent", seen, *(f"event.{name}" for name in self.event), spent)
 
     def latest(self, payments, profiles):
         found = payments.transform(joins.latest(profiles, on=self.who, name="row"))
-        return told("latest", found, *self.event, "row.limit", *self._tier("row"))
+        return emitted("latest", found, *self.event, "row.limit", *self._tier("row"))
 
     def within(self, payments, profiles):
         near = joins.within(profiles, on=self.who, time="at", watermark="1 hour", before="1 day")
-        return told(
+        return emitted(
             "within", payments.transform(near), F.col(self.who).alias("who"), "left.amount", "right.limit"
         )
 
     def native(self, payments):
         windowing = windows.tumbling("1 day", time="at", by=self.who, watermark="1 hour")
-        return told(
+        return emitted(
             "native", payments.transform(windowing.agg(F.sum("amount").alias("spent"))), self.who, "spent"
         )
 

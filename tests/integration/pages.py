@@ -103,8 +103,8 @@ def number_views(views: pl.DataFrame, state: pl.DataFrame) -> tuple[pl.DataFrame
     """Number the views of each page."""
     known = views.join(state, on="page", how="left", maintain_order="left")
     number = pl.col("views").fill_null(0) + pl.int_range(1, pl.len() + 1).over("page")
-    told = known.select("id", "page", "at", number.alias("number"))
-    return told.group_by("page").agg(pl.col("number").max().alias("views")), told
+    emitted = known.select("id", "page", "at", number.alias("number"))
+    return emitted.group_by("page").agg(pl.col("number").max().alias("views")), emitted
 
 
 @pages.flow(reads={"views": views}, writes=numbered, output="append")
@@ -125,7 +125,7 @@ def by_hour(views: DataFrame) -> DataFrame:
 
 @pages.flow(reads={"views": views}, writes=live, mode="realtime", checkpoint_interval="5 seconds")
 def as_they_come(views: DataFrame) -> DataFrame:
-    """Views of the last minutes, told again with every view."""
+    """Views of the last minutes, emitted again with every view."""
     hops = windows.hopping(
         "2 minutes", every="1 minute", time="at", by="page", watermark="10 minutes", emit="early"
     )

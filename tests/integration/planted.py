@@ -37,7 +37,7 @@ class _Work(LaneWork):
 
 
 class MarkerSkipped(_Work):
-    """The rows are committed, the ledger is not told."""
+    """The rows are committed, the ledger does not have them."""
 
     def write(self, number, rows):
         lane = self.lane(number)
@@ -45,7 +45,7 @@ class MarkerSkipped(_Work):
 
 
 class CommitFirst(_Work):
-    """The ledger is told before the rows are written."""
+    """The ledger is written before the rows."""
 
     def write(self, number, rows):
         return self.lane(number).write_at_most_once(rows, self.batch)
@@ -117,11 +117,11 @@ class Later(KafkaSink):
 
 
 class LedgerFirst(PostgresSink):
-    """The table's ledger is told before the merge."""
+    """The table's ledger is written before the merge."""
 
     def _begin(self, batch):
         due = super()._begin(batch)
-        with self._connected("tell the ledger") as connection:
+        with self._connected("write the ledger") as connection:
             postgres_ledger.write_down(connection, self.id, Entry(self.epoch, batch))
         return due
 

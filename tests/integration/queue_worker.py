@@ -1,6 +1,6 @@
 """A worker of a queue as a process of its own, to be killed: `python queue_worker.py broker topic`.
 
-Tells on stdout, with one write for each line, what it is about to acknowledge and what was confirmed.
+Reports on stdout, with one write for each line, what it is about to acknowledge and what was confirmed.
 """
 
 import os
@@ -27,7 +27,7 @@ class Job(Event):
 
     @property
     def refused(self) -> bool:
-        """Poisoned in a way that the work can tell."""
+        """Poisoned in a way that the work can see."""
         return self.number % 40 == 0
 
     @property
@@ -36,7 +36,7 @@ class Job(Event):
         return self.number % 40 == 20
 
 
-def tell(word: str, number: int) -> None:
+def report(word: str, number: int) -> None:
     os.write(1, f"{word} {number}\n".encode())
 
 
@@ -49,22 +49,22 @@ def work(lease: Lease[Job]) -> None:
     elif job.failing:
         lease.release("failing")
     else:
-        tell("trying", job.number)
+        report("trying", job.number)
         lease.acknowledge()
-        tell("done", job.number)
+        report("done", job.number)
 
 
 def main(server: str, topic: str) -> None:
-    told_to_stop = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: told_to_stop.set())
+    stopping = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     settings = Settings(kafka={"bootstrap.servers": server})
     with Queue(Topic(topic, Job), settings, group=topic, limit=LIMIT, lease="20 seconds") as queue:
-        while not told_to_stop.is_set():
+        while not stopping.is_set():
             for lease in queue.take(idle="500 ms"):
                 try:
                     work(lease)
                 except LeaseError:
-                    tell("late", lease.event.number)
+                    report("late", lease.event.number)
 
 
 if __name__ == "__main__":

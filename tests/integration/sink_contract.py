@@ -17,12 +17,12 @@ class Crash(Exception):
 def crash_at(monkeypatch, wanted):
     """Let the driver die when it passes a point; executors are not concerned."""
 
-    def told(_, line):
+    def sent(_, line):
         if line.split()[1] == wanted:
             raise Crash(wanted)
 
     monkeypatch.setenv(points.VARIABLE, "nobody listens")
-    monkeypatch.setattr(points, "_tell", told)
+    monkeypatch.setattr(points, "_send", sent)
 
 
 def batch(number, start, end, checkpoint="first"):

@@ -1,6 +1,6 @@
 """Three members in one process, to be stopped, paused and killed: `python storm_worker.py broker topic`.
 
-One reads exactly once and writes to `<topic>.out`, one at most once, one as a queue. The last two tell on
+One reads exactly once and writes to `<topic>.out`, one at most once, one as a queue. The last two report on
 stdout, with one write for each line, what they were given and what was confirmed.
 """
 
@@ -31,7 +31,7 @@ class Step(Event):
     at: datetime = NOW
 
 
-def tell(word: str, number: int) -> None:
+def report(word: str, number: int) -> None:
     os.write(1, f"{word} {number}\n".encode())
 
 
@@ -54,7 +54,7 @@ def at_most_once(topic: Topic[Step], settings: Settings, stopped: Flag) -> None:
         while not stopped.is_set():
             for batch in consumer.batches(BATCH, "100 ms", idle="300 ms"):
                 for event in batch.events:
-                    tell("given", event.number)
+                    report("given", event.number)
                 time.sleep(0.02)
                 if stopped.is_set():
                     break
@@ -65,11 +65,11 @@ def queue(topic: Topic[Step], settings: Settings, stopped: Flag) -> None:
         while not stopped.is_set():
             for lease in jobs.take(idle="300 ms"):
                 try:
-                    tell("trying", lease.event.number)
+                    report("trying", lease.event.number)
                     lease.acknowledge()
-                    tell("done", lease.event.number)
+                    report("done", lease.event.number)
                 except LeaseError:
-                    tell("late", lease.event.number)
+                    report("late", lease.event.number)
                 if stopped.is_set():
                     break
 

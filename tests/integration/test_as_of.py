@@ -48,7 +48,7 @@ def operator(table, **options):
     return joins.as_of(table, on="card", time="at", since="since", name="profile", buckets=2, **options)
 
 
-def told(rows):
+def emitted(rows):
     return {row.n: row.profile and row.profile.home for row in rows}
 
 
@@ -72,7 +72,7 @@ def test_each_event_gets_the_row_of_its_time(spark, early, seed):
         if early == "wait":
             feed.advance(at(500))
         results = feed.results
-    assert told(results) == expected  # of an event that was told again the last answer counts
+    assert emitted(results) == expected  # of an event that was emitted again the last answer counts
     answers = [row.n for row in results if not row.corrected]
     assert sorted(answers) == sorted(expected)
     assert any(row.corrected for row in results) == (early == "correct")
@@ -81,7 +81,7 @@ def test_each_event_gets_the_row_of_its_time(spark, early, seed):
         "events": spark.createDataFrame([event_row(*each) for each in events], EVENTS),
         "table": spark.createDataFrame([table_row(*each) for each in enumerate_in(versions)], TABLE),
     }
-    assert told(joined(**frames).collect()) == expected
+    assert emitted(joined(**frames).collect()) == expected
 
 
 def enumerate_in(versions, batch=None):
@@ -95,7 +95,7 @@ def test_versions_go_after_their_time_and_an_older_event_says_so(spark):
 
     with Feed(spark, joined, events=EVENTS, table=TABLE) as feed:
         feed.send(table=[table_row(n, ("a", n, f"home{n}")) for n in range(5)])
-        assert told(feed.send(events=[event_row(0, ("a", 2, 0))])) == {0: "home2"}
+        assert emitted(feed.send(events=[event_row(0, ("a", 2, 0))])) == {0: "home2"}
         feed.send(events=[event_row(1, ("a", 100, 1))])
         feed.send(events=[event_row(2, ("a", 101, 2))])
         (early, late) = feed.send(events=[event_row(3, ("a", 2, 3)), event_row(4, ("a", 4, 4))])
@@ -153,10 +153,10 @@ def test_what_is_dated_ahead_waits_as_long_as_its_own_time_says(spark):
     with Feed(spark, joined, events=EVENTS, table=TABLE) as feed:
         feed.send(events=events, table=versions)
         feed.advance(at(300))
-        assert told(feed.results) == {1: "Graz", 3: "Graz"}
-        assert told(feed.advance(at(601))) == {2: "Linz"}
+        assert emitted(feed.results) == {1: "Graz", 3: "Graz"}
+        assert emitted(feed.advance(at(601))) == {2: "Linz"}
     frames = spark.createDataFrame(events, EVENTS), spark.createDataFrame(versions, TABLE)
-    assert told(joined(*frames).collect()) == {1: "Graz", 2: "Linz", 3: "Graz"}
+    assert emitted(joined(*frames).collect()) == {1: "Graz", 2: "Linz", 3: "Graz"}
 
 
 def test_keys_and_times_that_do_not_fit_are_refused_when_a_flow_is_planned(spark):

@@ -33,21 +33,21 @@ def at(minutes):
 
 def run(spark, place, version, flows=None, **sent):
     """Send events and run flows to their end."""
-    told = Version(version, NAME)
-    apply([told.payments, told.profiles, told.limits, told.results], Broker(place))
+    world = Version(version, NAME)
+    apply([world.payments, world.profiles, world.limits, world.results], Broker(place))
     with Producer(place) as producer:
         for topic, rows in sent.items():
-            cls = told.payment if topic == "payments" else told.profile
-            producer.send_all(getattr(told, topic), [cls(*row[:3], **dict(*row[3:])) for row in rows])
-    with Runner(told.pipeline, place, flows=flows, once=True, spark=spark) as runner:
+            cls = world.payment if topic == "payments" else world.profile
+            producer.send_all(getattr(world, topic), [cls(*row[:3], **dict(*row[3:])) for row in rows])
+    with Runner(world.pipeline, place, flows=flows, once=True, spark=spark) as runner:
         assert runner.wait(300)
-    return told
+    return world
 
 
-def results(told, place):
-    """What each operator has told, by amount or limit: lanes write side by side, in no order."""
+def results(world, place):
+    """What each operator has emitted, by amount or limit: lanes write side by side, in no order."""
     found = defaultdict(list)
-    with Consumer(told.results, place) as consumer:
+    with Consumer(world.results, place) as consumer:
         for record in consumer.records(idle="2 seconds"):
             row = json.loads(record.event.text)
             found[row.pop("operator")].append(row)
@@ -69,12 +69,12 @@ def test_a_field_is_added_and_another_renamed_while_events_wait(spark, settings,
         profiles=[("ada", 100, at(0))], limits=[("ada", 7, at(0))], payments=[("ada", 1, at(60))],
     )  # fmt: skip
     run(spark, place, 2, payments=[("ada", 2, at(70), APP)])
-    told = run(
+    world = run(
         spark, place, 3,
         profiles=[("bob", 5, at(2400))], limits=[("ada", 9, at(90))],
         payments=[("ada", 3, at(80), APP), ("bob", 9, at(2400))],
     )  # fmt: skip
-    found = results(told, place)
+    found = results(world, place)
     ada = [{"customer": "ada", "amount": 1} | WEB] + [{"customer": "ada", "amount": n} | APP for n in (2, 3)]
     before = [{"card": "ada", "amount": 1}, {"card": "ada", "amount": 2} | APP]
     bob = {"customer": "bob", "amount": 9} | WEB
@@ -169,12 +169,12 @@ KEPT = {"id": "string", "gone": "bigint", "name": "string", "at": "timestamp"}
 
 
 def billed(spark, *given):
-    told, types = lineages(bills), spark_schema(Bill)
+    written, types = lineages(bills), spark_schema(Bill)
     nullable = StructType([StructField(each.name, each.dataType) for each in types])
     rows = spark.createDataFrame([tuple(asdict(bill).values()) for bill in given], nullable)
-    columns = {name: F.col(name).cast(types[name].dataType) for name in told}
+    columns = {name: F.col(name).cast(types[name].dataType) for name in written}
     return rows.select(
-        *(each.alias(name, metadata=told[name].to_metadata(name)) for name, each in columns.items())
+        *(each.alias(name, metadata=written[name].to_metadata(name)) for name, each in columns.items())
     )
 
 

@@ -168,7 +168,7 @@ def test_help_has_an_example(penstock, words):
     assert "Example" in text or "Commands" in text
 
 
-def test_no_modules_is_told(penstock):
+def test_no_modules_is_reported(penstock):
     assert "penstock.toml" in penstock("topics", "plan", code=78)
     assert "no file" in penstock("topics", "plan", "nothing.py", code=78)
 

@@ -198,11 +198,11 @@ def test_state_goes_on_from_a_batch_that_was_written_but_not_committed(place, sp
     run_once(pipeline, place, spark)
     counted = Counter(each.customer for each in [*make_sales(100, seed=1), *make_sales(100, seed=2)])
     with Consumer(target, place) as consumer:
-        told = [record.event for record in consumer.records(idle="500 ms")]
+        emitted = [record.event for record in consumer.records(idle="500 ms")]
     assert {
-        each.customer: max(e.sales for e in told if e.customer == each.customer) for each in told
+        each.customer: max(e.sales for e in emitted if e.customer == each.customer) for each in emitted
     } == counted
-    assert len({each.id for each in told}) == len(told)
+    assert len({each.id for each in emitted}) == len(emitted)
 
 
 def test_less_than_exactly_once_on_request(place, spark, pair, unique):
@@ -264,8 +264,8 @@ def test_what_a_flow_returns_is_checked_before_it_runs(place, spark, pair, uniqu
         "nothing": lambda rows: rows.select("nothing"),
         "a str": lambda rows: "rows",
     }
-    for number, (told, change) in enumerate(wrong.items()):
-        with pytest.raises(FlowError, match=told):
+    for number, (message, change) in enumerate(wrong.items()):
+        with pytest.raises(FlowError, match=message):
             run_once(copying(f"p{unique}{number}", source, target, change), place, spark)
 
 
@@ -278,11 +278,14 @@ def test_what_real_time_cannot_do_is_refused_with_the_alternative(place, spark, 
         "drops duplicates": lambda rows: rows.dropDuplicates(["id"]),
         "two stateful steps": lambda rows: rows.groupBy("customer").count().groupBy("count").count(),
     }
-    for number, (told, change) in enumerate(cases.items()):
+    for number, (message, change) in enumerate(cases.items()):
         pipeline = copying(
             f"p{unique}{number}", source, target, lambda rows, c=change: as_sale(c(rows)), mode="realtime"
         )
-        with pytest.raises(FlowError, match=told) as refused, Runner(pipeline, place, spark=spark) as runner:
+        with (
+            pytest.raises(FlowError, match=message) as refused,
+            Runner(pipeline, place, spark=spark) as runner,
+        ):
             runner.wait(60)
         assert "stream mode" in str(refused.value)
 

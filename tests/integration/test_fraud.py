@@ -35,7 +35,7 @@ def model(settings, spark):
 
 
 @pytest.mark.timeout(300)
-def test_as_a_stream_it_tells_what_the_log_calls_for(settings, spark, tmp_path, model):
+def test_as_a_stream_it_emits_what_the_log_calls_for(settings, spark, tmp_path, model):
     place = replace(settings, data=tmp_path)
     traffic = Traffic(honest=2_000, scenarios=200)
     with Producer(place) as producer:
@@ -47,10 +47,10 @@ def test_as_a_stream_it_tells_what_the_log_calls_for(settings, spark, tmp_path, 
         with Runner(fraud, place, mode="stream", once=True, flows=flows, spark=spark) as runner:
             assert runner.wait(200)
     known = {profile.card: profile for profile in traffic.profiles()}
-    told = read(alerts, place)
-    assert {alert.id: alert.evidence for alert in told} == Judge(known, model).alerts(acts)
-    ids = {alert.id for alert in told}
-    assert len(told) == len(ids)
+    emitted = read(alerts, place)
+    assert {alert.id: alert.evidence for alert in emitted} == Judge(known, model).alerts(acts)
+    ids = {alert.id for alert in emitted}
+    assert len(emitted) == len(ids)
     for reason in REASONS:
         precision, recall, labelled = quality(reason, ids, traffic.labels)
         assert labelled > 10

@@ -22,7 +22,7 @@ def feed(settings, number):
 
 
 @pytest.mark.timeout(300)
-def test_a_flow_in_real_time_is_killed_while_it_writes_and_told_of(settings, spark, tmp_path):
+def test_a_flow_in_real_time_is_killed_while_it_writes_and_reported(settings, spark, tmp_path):
     place = replace(settings, data=tmp_path, spark=quick.SPARK | {"spark.sql.shuffle.partitions": "2"})
     apply([orders], Broker(place))
     said = []

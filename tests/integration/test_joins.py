@@ -43,7 +43,7 @@ def operator(other, how):
     )  # fmt: skip
 
 
-def told(rows):
+def emitted(rows):
     return sorted(((row.click and row.click.n, row.impression and row.impression.n) for row in rows), key=str)
 
 
@@ -63,7 +63,7 @@ def test_every_pair_and_what_has_none(spark, how):
     clicks, impressions = make_sides(seed=len(how))
     expected = reference.within(clicks, impressions, 20, 3, how)
     frames = [spark.createDataFrame(spark_rows(side), SCHEMA) for side in (clicks, impressions)]
-    assert told(frames[0].transform(operator(frames[1], how)).collect()) == expected
+    assert emitted(frames[0].transform(operator(frames[1], how)).collect()) == expected
 
     def joined(clicks, impressions):
         return clicks.transform(operator(impressions, how))
@@ -78,12 +78,12 @@ def test_every_pair_and_what_has_none(spark, how):
             for name in random.sample(sorted(batch), 2):  # either side first
                 feed.send(**{name: spark_rows(batch[name])})
         feed.advance(at(400))
-        assert told(feed.results) == expected
+        assert emitted(feed.results) == expected
         assert kept(feed) == 0
 
 
 @pytest.mark.parametrize("how", ["inner", "left", "right", "full"])
-def test_what_can_find_no_other_is_told_at_once(spark, how):
+def test_what_can_find_no_other_is_emitted_at_once(spark, how):
     """A part of the key, or the time, is not known: no match, although the other side has the same.
 
     Nor does what is not known match the value that stands for it in the join.
@@ -102,7 +102,7 @@ def test_what_can_find_no_other_is_told_at_once(spark, how):
         feed.send(clicks=rows, impressions=rows)
         alone = [(number, None) for number in (1, 2, 3) if how in ("left", "full")]
         alone += [(None, number) for number in (1, 2, 3) if how in ("right", "full")]
-        assert told(feed.results) == sorted([*alone, (4, 4)], key=str)
+        assert emitted(feed.results) == sorted([*alone, (4, 4)], key=str)
         assert kept(feed) == 2
 
 
@@ -110,7 +110,7 @@ def test_what_can_find_no_other_is_told_at_once(spark, how):
 def test_a_key_may_have_any_type(spark, key):
     rows = f"values ({key}, timestamp'2026-01-01', 1), (null, timestamp'2026-01-01', 2) as t(ad, at, n)"
     sides = [spark.sql(f"select * from {rows}") for _ in range(2)]
-    assert told(sides[0].transform(operator(sides[1], "full")).collect()) == [(1, 1), (2, None), (None, 2)]
+    assert emitted(sides[0].transform(operator(sides[1], "full")).collect()) == [(1, 1), (2, None), (None, 2)]
 
 
 REACHES = {
@@ -136,14 +136,14 @@ def test_reaches_that_leave_out_what_is_near(spark, name):
 
     sides = {"clicks": spark_rows(clicks), "impressions": spark_rows(impressions)}
     frames = {side: spark.createDataFrame(rows, SCHEMA) for side, rows in sides.items()}
-    assert told(joined(**frames).collect()) == expected
+    assert emitted(joined(**frames).collect()) == expected
     if name == "equal times":
         return  # the same plan with other numbers
     with Feed(spark, joined, clicks=SCHEMA, impressions=SCHEMA) as feed:
         feed.send(**{side: rows[: len(rows) // 2] for side, rows in sides.items()})
         feed.send(**{side: rows[len(rows) // 2 :] for side, rows in sides.items()})
         feed.advance(at(400))
-    assert told(feed.results) == expected
+    assert emitted(feed.results) == expected
 
 
 def test_the_watermark_waits_for_the_source_that_is_furthest_back(spark):

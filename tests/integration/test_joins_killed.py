@@ -1,4 +1,4 @@
-"""The three joins, killed with -9 on the way: what they told is exactly what the log says."""
+"""The three joins, killed with -9 on the way: what they emitted is exactly what the log says."""
 
 import time
 from collections import Counter
@@ -93,7 +93,7 @@ def read(topic, settings):
 
 
 @pytest.mark.timeout(400)
-def test_joins_that_are_killed_tell_everything_once(settings, tmp_path):
+def test_joins_that_are_killed_emit_everything_once(settings, tmp_path):
     place = replace(settings, data=tmp_path, spark=quick.SPARK)
     apply([orders, products, payments, shipments, view, priced, shipped], Broker(settings))
     run, world = Driver(joined.name, str(Path(module.__file__)), place), World(settings)
@@ -120,7 +120,7 @@ def test_joins_that_are_killed_tell_everything_once(settings, tmp_path):
 
 
 def check_view(settings, world):
-    """Every change was possible when it was told, and together they are a fresh join."""
+    """Every change was possible when it was emitted, and together they are a fresh join."""
     held = {}
     for record in read(view, settings):
         if record.event is None:
@@ -131,22 +131,22 @@ def check_view(settings, world):
             assert held.get(event.order) != (event.product, event.price, event.at)
             held[event.order] = (event.product, event.price, event.at)
     fresh = reference.tables(world.orders, world.products, "left")
-    told = {order: (product, price) for order, (product, price, _) in held.items()}
-    assert told == {order: (one[0], other and other[1]) for (order, _), (one, other) in fresh.items()}
+    emitted = {order: (product, price) for order, (product, price, _) in held.items()}
+    assert emitted == {order: (one[0], other and other[1]) for (order, _), (one, other) in fresh.items()}
 
 
 def check_prices(settings, world):
     found = [record.event for record in read(priced, settings)]
     events = [(product, number, f"m{number}") for _, product, number in world.payments]
-    told = {event.payment: event.price for event in found if event.payment.startswith("m")}
-    assert told == reference.as_of(events, world.versions)
+    emitted = {event.payment: event.price for event in found if event.payment.startswith("m")}
+    assert emitted == reference.as_of(events, world.versions)
     assert max(Counter(event.payment for event in found).values()) == 1
 
 
 def check_shipments(settings, world):
     found = [record.event for record in read(shipped, settings)]
-    told = sorted(
+    emitted = sorted(
         ((event.payment, event.shipment) for event in found if event.payment.startswith("m")), key=str
     )
     left = [(order, number, f"m{number}") for order, _, number in world.payments]
-    assert told == reference.within(left, world.shipments, 0, 60, "left")
+    assert emitted == reference.within(left, world.shipments, 0, 60, "left")

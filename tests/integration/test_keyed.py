@@ -49,7 +49,7 @@ def make_log(seed, keys=40, events=1500, span=600, late=50):
     return log
 
 
-def told(rows):
+def emitted(rows):
     return {each.event.n: ([other.n for other in each.recent], each.truncated) for each in rows}
 
 
@@ -75,15 +75,15 @@ def test_stream_and_replay_give_what_the_reference_says(spark, bounded):
     expected = {n: (found, False) for n, found in enumerate(reference.recent(log, 60))}
     replayed, streamed = as_replay(spark, operator, log), as_stream(spark, operator, log, batches=4)
     assert len(replayed) == len(streamed) == len(log)
-    assert told(replayed) == expected
-    assert told(streamed) == expected
+    assert emitted(replayed) == expected
+    assert emitted(streamed) == expected
 
 
-def test_what_is_cut_is_told_and_the_same_in_each_mode(spark):
+def test_what_is_cut_is_flagged_and_the_same_in_each_mode(spark):
     log = make_log(seed=5)
     operator = keyed.recent(by="card", time="at", within="1 minute", at_most=8)
-    replayed = told(as_replay(spark, operator, log))
-    assert told(as_stream(spark, operator, log, batches=3)) == replayed
+    replayed = emitted(as_replay(spark, operator, log))
+    assert emitted(as_stream(spark, operator, log, batches=3)) == replayed
     whole = reference.recent(log, 60)
     for number, (found, truncated) in replayed.items():
         assert found[0] == number, "the event itself is never cut"
@@ -172,7 +172,7 @@ def test_only_what_is_wanted_of_recent_events_is_kept(spark):
     some = keyed.recent(by="card", time="at", within="20 seconds", at_most=5, keeps=["n", "shop"])
     rows = spark.createDataFrame(spark_rows(log), SCHEMA)
     streamed, replayed = as_stream(spark, some, log, batches=3), rows.transform(some).collect()
-    assert told(streamed) == told(replayed) == told(rows.transform(all_of_it).collect())
+    assert emitted(streamed) == emitted(replayed) == emitted(rows.transform(all_of_it).collect())
     assert set(replayed[0].recent[0].asDict()) == {"n", "shop", "_us", "_partition", "_offset"}
     assert {"amount", "card"} < set(replayed[0].event.asDict())
 
@@ -266,8 +266,8 @@ def test_names_that_are_not_free_and_times_that_are_none_are_refused(spark):
         rows.transform(keyed.recent(by="user", time="at", within="1 minute"))
     with pytest.raises(FlowError, match="'recent' is a column of every result"):
         keyed.recent(by="card", time="at", within="1 minute", tables={"recent": rows})
-    told_twice = rows.transform(keyed.recent(by="card", time="at", within="1 minute")).select("event.*")
-    assert told_twice.transform(looked_back).collect()[0].seen == [1]
+    emitted_twice = rows.transform(keyed.recent(by="card", time="at", within="1 minute")).select("event.*")
+    assert emitted_twice.transform(looked_back).collect()[0].seen == [1]
     dotted = rows.withColumnRenamed("card", "the.card").withColumnRenamed("at", "the.at")
     found = dotted.transform(keyed.recent(by="the.card", time="the.at", within="1 minute"))
     assert found.select("recent.n").collect()[0].n == [1]

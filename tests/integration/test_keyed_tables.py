@@ -38,13 +38,13 @@ def make_log(seed):
 
 
 def expected(log):
-    homes, told = {}, {}
+    homes, emitted = {}, {}
     for side, (card, value, *_) in log:
         if side == "profiles":
             homes[card] = value
         else:
-            told[value] = homes.get(card)
-    return told
+            emitted[value] = homes.get(card)
+    return emitted
 
 
 def test_the_latest_row_of_the_key_as_a_stream_and_in_replay(spark):
@@ -84,8 +84,8 @@ def test_in_real_time_with_a_row_that_changes_and_goes(settings, spark, tmp_path
     )
     def judge(payments, profiles):
         recent = keyed.recent(by="card", time="at", within="1 minute", tables={"profile": profiles})
-        told = payments.transform(recent)
-        return told.select("event.id", "event.card", "event.at", F.col("profile.home").alias("home"))
+        emitted = payments.transform(recent)
+        return emitted.select("event.id", "event.card", "event.at", F.col("profile.home").alias("home"))
 
     with (
         Runner(pipeline, place, spark=spark),

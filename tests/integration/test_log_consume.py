@@ -195,8 +195,8 @@ def test_a_transaction_left_by_break_is_read_again(settings, topic):
 
 
 def test_a_rebalance_shares_the_partitions(settings, topic):
-    told = []
-    with Consumer(topic, settings, group=topic.name, on_rebalance=told.append, kafka=QUICK) as one:
+    emitted = []
+    with Consumer(topic, settings, group=topic.name, on_rebalance=emitted.append, kafka=QUICK) as one:
         produce(settings, topic, 10)
         assert numbers(one) == list(range(10))
         assert one.assignment == [0, 1]
@@ -209,7 +209,7 @@ def test_a_rebalance_shares_the_partitions(settings, topic):
             assert sorted(one.assignment + two.assignment) == [0, 1]
             members = Groups(settings).describe(topic.name).members
             assert len(members) == 2
-    assert [event.kind for event in told][:2] == ["assigned", "revoked"]
+    assert [event.kind for event in emitted][:2] == ["assigned", "revoked"]
 
 
 def test_a_loop_that_is_left_goes_on_where_it_was_left(settings, topic):
@@ -450,7 +450,7 @@ def test_replay_of_a_topic_without_dead_letters_does_nothing(settings, topic):
     assert redrive(topic.name, settings).sent == 0
 
 
-def test_a_topic_that_does_not_exist_is_told(settings, unique):
+def test_a_topic_that_does_not_exist_is_reported(settings, unique):
     with pytest.raises(TopicError, match="does not exist"):
         Consumer(Topic(unique, Step), settings)
 

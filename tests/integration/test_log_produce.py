@@ -1,4 +1,4 @@
-"""Producing to a real broker: keys, spreading, full buffers and failures that are told."""
+"""Producing to a real broker: keys, spreading, full buffers and failures that are reported."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -86,7 +86,7 @@ def test_an_event_of_another_class_is_refused(settings, unique):
         producer.send(Topic(unique, Hit), Other(NOW))
 
 
-def test_a_missing_topic_is_told(settings, unique):
+def test_a_missing_topic_is_reported(settings, unique):
     with Producer(settings) as producer, pytest.raises(TopicError, match="does not exist"):
         producer.send(Topic(unique, Hit), hits(1)[0])
 
@@ -112,7 +112,7 @@ def test_delivery_errors_are_raised_with_the_events(settings, unique):
         3,
         4,
     ]
-    producer.flush("1 second")  # told once
+    producer.flush("1 second")  # reported once
 
 
 def test_leaving_the_block_raises_what_failed(settings, unique):

@@ -228,7 +228,7 @@ def test_a_dead_letter_that_can_not_be_written_loses_nothing(settings, jobs, ope
         assert finish(queue) == [(1, 3)]
 
 
-def test_a_late_acknowledgement_is_told(settings, jobs, opened):
+def test_a_late_acknowledgement_is_reported(settings, jobs, opened):
     put(settings, jobs, 1, 2)
     with opened(lease="1 second") as queue:
         leases = queue.take()

@@ -23,7 +23,7 @@ SESSION = 3.0
 
 
 class Crew:
-    """Worker processes that are replaced when they die, and what they told."""
+    """Worker processes that are replaced when they die, and what they reported."""
 
     def __init__(self, folder, *arguments):
         self._command = [sys.executable, Path(__file__).with_name("queue_worker.py"), *arguments]
@@ -37,8 +37,8 @@ class Crew:
     def _hire(self):
         file = self._folder / f"{len(self._files)}.txt"
         self._files.append(file)
-        with file.open("wb") as told:
-            self.alive.append(subprocess.Popen(self._command, stdout=told))
+        with file.open("wb") as reported:
+            self.alive.append(subprocess.Popen(self._command, stdout=reported))
 
     def replace_the_dead(self):
         for worker in [each for each in self.alive if each.poll() is not None]:
@@ -53,8 +53,8 @@ class Crew:
         for worker in self.alive:
             worker.wait(30)
 
-    def told(self):
-        """Return what was told, by word: how often for each number; a line cut short does not count."""
+    def reported(self):
+        """Return what was reported, by word: how often for each number; a line cut short does not count."""
         words = {"trying": Counter(), "done": Counter(), "late": Counter()}
         for file in self._files:
             for line in file.read_text().split("\n")[:-1]:
@@ -89,7 +89,7 @@ def fight(crew, consumer, dead):
     deadline = time.monotonic() + 150
     while time.monotonic() < deadline:
         dead |= read_letters(consumer)
-        now = len(crew.told()["done"].keys() | dead.keys())
+        now = len(crew.reported()["done"].keys() | dead.keys())
         if now > settled:
             settled, quiet_since = now, time.monotonic()
         if settled == EVENTS or (settled > EVENTS / 2 and time.monotonic() - quiet_since > SESSION + 2):
@@ -109,8 +109,8 @@ def test_each_event_is_acknowledged_once_or_a_dead_letter_and_none_is_lost(setti
             fight(crew, consumer, dead)
     finally:
         crew.stop()
-    told = crew.told()
-    done = told["done"]
+    reported = crew.reported()
+    done = reported["done"]
     with Queue(jobs, settings, group=jobs.name, limit=LIMIT, lease="20 seconds") as queue:
         assert list(queue.take(idle="1 second")) == [], "nothing is left to be done"
 
@@ -118,7 +118,7 @@ def test_each_event_is_acknowledged_once_or_a_dead_letter_and_none_is_lost(setti
     # own report leaves an event that was tried and is never handed out again: at most one for each death.
     assert max(done.values()) == 1
     unreported = set(range(EVENTS)) - done.keys() - dead.keys()
-    assert unreported <= told["trying"].keys()
+    assert unreported <= reported["trying"].keys()
     assert len(unreported) <= crew.deaths
     assert crew.deaths >= KILLS / 2, "a worker that was to be killed may have died of an event just before"
 

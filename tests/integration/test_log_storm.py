@@ -20,7 +20,7 @@ MEMBERS = 8
 
 
 class Storm:
-    """Worker processes that come and go at random, and what they told."""
+    """Worker processes that come and go at random, and what they reported."""
 
     def __init__(self, folder, settings, topic, seed):
         self._folder = folder
@@ -64,7 +64,7 @@ class Storm:
             worker.kill()
             worker.wait()
 
-    def told(self):
+    def reported(self):
         words = {word: Counter() for word in ("given", "trying", "done", "late")}
         for file in self._files:
             for line in file.read_text().split("\n")[:-1]:
@@ -77,8 +77,8 @@ class Storm:
         self._files.append(file)
         named = [f"seat-{len(self._files)}"] if self._chance.random() < 0.3 else []
         command = [sys.executable, Path(__file__).with_name("storm_worker.py"), *self._arguments, *named]
-        with file.open("wb") as told:
-            self._alive.append(subprocess.Popen(command, stdout=told))
+        with file.open("wb") as reported:
+            self._alive.append(subprocess.Popen(command, stdout=reported))
 
     def _pick(self):
         return self._alive.pop(self._chance.randrange(len(self._alive)))
@@ -177,20 +177,20 @@ def weather(settings, topic, folder, seconds, kills, *, seed):
     finally:
         storm.end()
     given, left = finish(settings, topic)
-    told, everything = storm.told(), range(source.count)
+    reported, everything = storm.reported(), range(source.count)
 
     with Consumer(Topic(topic.name + ".out", Step), settings) as consumer:
         assert Counter(numbers(consumer)) == Counter(everything), "exactly once"
     assert sum(lag.events for lag in Groups(settings).lag(topic.name + ".e")) == 0
 
-    once = told["given"] + Counter(given)
+    once = reported["given"] + Counter(given)
     assert max(once.values()) == 1, "at most once"
     assert len(set(everything) - once.keys()) <= storm.kills * BATCH, "only a member that is killed loses"
 
-    done = told["done"] + Counter(left)
+    done = reported["done"] + Counter(left)
     assert max(done.values()) == 1
     unreported = set(everything) - done.keys()
-    assert unreported <= told["trying"].keys(), "the queue hands out everything"
+    assert unreported <= reported["trying"].keys(), "the queue hands out everything"
     assert len(unreported) <= storm.kills
     assert topic.name + DEAD_LETTERS not in Broker(settings).topics() or not dead(settings, topic)
     return storm.kills

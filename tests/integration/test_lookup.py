@@ -48,8 +48,8 @@ def too_many(logins, rules):
     judged = logins.transform(lookup.broadcast(rules, by="name", name="rules"))
     seen = judged.transform(keyed.recent(by="user", time="at", within="1 minute", at_most=10))
     failures = keyed.count(where=lambda login: login.failed)
-    told = seen.where(failures > F.col("event.rules")["failures"]["threshold"])
-    return told.select("event.id", "event.user", "event.at", F.lit("failures").alias("reason"))
+    emitted = seen.where(failures > F.col("event.rules")["failures"]["threshold"])
+    return emitted.select("event.id", "event.user", "event.at", F.lit("failures").alias("reason"))
 
 
 def drained(logins, rules):

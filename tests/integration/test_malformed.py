@@ -118,7 +118,7 @@ def letters(world, topic=None):
 
 
 def results(world, name="copy"):
-    """How often each event is in the results; a reader tells what was written again by its id."""
+    """How often each event is in the results; a reader knows what was written again by its id."""
     topic = Topic(f"{world.out}.{name}", Wider)
     if topic.name not in Broker(world.settings).topics([topic.name]):
         return Counter()
@@ -153,7 +153,7 @@ def test_dead_letters_are_durable_before_any_lane_commits(world, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setenv(points.VARIABLE, "nobody listens")
-        patch.setattr(points, "_tell", at_point)
+        patch.setattr(points, "_send", at_point)
         with pytest.raises(DEATH):
             attempt(world, copying(world))
     assert seen == [([None, None], [LACKING])]

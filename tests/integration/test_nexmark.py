@@ -75,7 +75,7 @@ def test_nexmark_is_what_duckdb_says(name, answers, data):
 
 
 def last_of_each(rows, key):
-    """Of answers that were told anew the last ones."""
+    """Of answers that were emitted anew the last ones."""
     return rows if key is None else list({row[key]: row for row in rows}.values())
 
 

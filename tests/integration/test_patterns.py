@@ -92,7 +92,7 @@ def check(name, log, answers, strict):
             assert answers[place] == [near[number] for number in newest], (name, place)
 
 
-def told(rows):
+def emitted(rows):
     return {row.event.n: [event.n for event in row.matched] for row in rows}
 
 
@@ -102,7 +102,7 @@ def test_replay_finds_what_the_reference_finds(spark, strict):
     rows = spark.createDataFrame(spark_rows(log), SCHEMA).cache()
     for name, pattern in PATTERNS.items():
         operator = patterns.match(pattern, by="user", time="at", within=f"{WITHIN} seconds", strict=strict)
-        check(name, log, told(rows.transform(operator).collect()), strict)
+        check(name, log, emitted(rows.transform(operator).collect()), strict)
 
 
 @pytest.mark.parametrize("name", ["without", "repeats"])
@@ -113,7 +113,7 @@ def test_a_stream_finds_the_same(spark, name):
     with Feed(spark, lambda events: events.transform(operator), output="update", events=SCHEMA) as feed:
         for start in range(0, len(rows), 200):
             feed.send(events=rows[start : start + 200])
-    answers = told(feed.results)
+    answers = emitted(feed.results)
     assert len(answers) == len(feed.results) > 0
     check(name, log, answers, strict=False)
 
@@ -127,8 +127,8 @@ def test_matches_that_share_no_events_as_a_stream_and_in_replay(spark):
     with Feed(spark, lambda events: events.transform(operator), events=SCHEMA) as feed:
         for start in range(0, len(rows), 100):
             feed.send(events=rows[start : start + 100])
-    answers = told(feed.results)
-    assert answers == told(spark.createDataFrame(rows, SCHEMA).transform(operator).collect())
+    answers = emitted(feed.results)
+    assert answers == emitted(spark.createDataFrame(rows, SCHEMA).transform(operator).collect())
     used = [number for match in answers.values() for number in match]
     assert len(used) == len(set(used)) > 30
     for match in answers.values():
@@ -150,7 +150,7 @@ def test_what_is_not_followed_by_something_as_a_stream_and_in_replay(spark):
         before = len(feed.results)
         feed.advance(START + timedelta(seconds=1000))
     assert 0 < before < len(feed.results)
-    assert told(feed.results) == told(spark.createDataFrame(rows, SCHEMA).transform(operator).collect())
+    assert emitted(feed.results) == emitted(spark.createDataFrame(rows, SCHEMA).transform(operator).collect())
     ways = [[(fits(A), None, False), (fits(B), None, False)]]
     ends = set()
     for user in {user for user, *_ in log}:

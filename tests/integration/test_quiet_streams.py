@@ -65,12 +65,14 @@ def test_the_windows_of_a_quiet_stream_close(settings, spark, tmp_path):
         producer.send_all(beats, sent)
     with Runner(pulses("2 seconds"), place, spark=spark) as runner:
         for topic, rows in ((native, len(sent)), (stateful, 2 * len(sent))):
-            found = told(topic, settings, runner, rows)
+            found = emitted(topic, settings, runner, rows)
             assert {(each.kind, each.rows) for each in found} == {("on time", 1)}
     verifications = {each.flow: each for each in verify(pulses("2 seconds"), place, spark)}
     assert verifications["natively"].ok, verifications["natively"]
     assert (verifications["natively"].expected, verifications["natively"].found) == (3, 3)
-    assert verifications["with_state"].windows == Conservation(taken=6, told=6, waiting=0, sent=0, dropped=0)
+    assert verifications["with_state"].windows == Conservation(
+        taken=6, emitted=6, waiting=0, sent=0, dropped=0
+    )
 
 
 @pytest.mark.timeout(200)
@@ -91,11 +93,11 @@ def test_idle_begins_with_the_first_event(settings, spark, tmp_path):
         time.sleep(6)
         with Producer(settings) as producer:
             producer.send_all(first, [Beat("a", datetime.now(UTC) - timedelta(hours=2 - n)) for n in (0, 1)])
-        assert len(told(written, settings, runner, 2)) == 2
+        assert len(emitted(written, settings, runner, 2)) == 2
 
 
-def told(topic, settings, runner, rows):
-    """Results of a topic, once they tell of so many rows."""
+def emitted(topic, settings, runner, rows):
+    """Results of a topic, once they have so many rows."""
     found, deadline = [], time.monotonic() + 90
     with Consumer(topic, settings, group="quiet") as consumer:
         while sum(each.rows for each in found) < rows:

@@ -171,7 +171,7 @@ def refused(use, case):
     ],
     ids=["password", "host name"],
 )
-def test_who_is_not_let_in_is_told_why_and_does_not_wait(broker, user, wrong, says):
+def test_who_is_not_let_in_is_reported_why_and_does_not_wait(broker, user, wrong, says):
     user("stranger")
     changed = {name: value.format(port=broker.port) for name, value in wrong.items()}
     case = Case("strange", broker.settings("stranger", PASSWORD, broker.folder, **changed), broker.open)

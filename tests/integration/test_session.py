@@ -31,7 +31,7 @@ def test_no_secret_is_among_the_arguments_of_a_process(spark):
     assert [process for process, line in arguments.items() if quick.CANARY.encode() in line] == []
 
 
-def test_secrets_reach_spark_which_is_told_to_hide_them(spark):
+def test_secrets_reach_spark_which_is_asked_to_hide_them(spark):
     conf = spark.sparkContext.getConf()
     assert conf.get("spark.tests.password") == conf.get("spark.tests.dsn") == quick.CANARY
     hidden = re.compile(conf.get("spark.redaction.regex"))

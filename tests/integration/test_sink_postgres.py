@@ -60,13 +60,13 @@ def at_point(monkeypatch):
     """Do something when the driver passes a point."""
 
     def listen(wanted, work):
-        def told(_, line):
+        def sent(_, line):
             if line.split()[1] == wanted:
                 monkeypatch.delenv(points.VARIABLE)
                 work()
 
         monkeypatch.setenv(points.VARIABLE, "nobody listens")
-        monkeypatch.setattr(points, "_tell", told)
+        monkeypatch.setattr(points, "_send", sent)
 
     return listen
 
@@ -385,7 +385,7 @@ def micros_of(text):
     return (datetime.fromisoformat(text) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
-def test_what_postgresql_can_not_hold_is_told_with_its_column(spark, opened, sql):
+def test_what_postgresql_can_not_hold_is_reported_with_its_column(spark, opened, sql):
     shape = "id string, note string, inner struct<a: string>"
     sink = opened(shape)
 

@@ -26,18 +26,18 @@ def test_sketches_keep_their_error(spark):
     rows = spark.createDataFrame(
         [(word, float(number)) for number, word in enumerate(words)], "word string, value double"
     )
-    told = rows.agg(
+    emitted = rows.agg(
         sketches.distinct("word", error=0.01).alias("words"),
         sketches.quantile("value", 0.9, error=0.01).alias("p90"),
         sketches.frequent("word", 5).alias("top"),
         sketches.counts("word", error=0.001).alias("counts"),
     ).first()
     counted = Counter(words)
-    assert told.words == pytest.approx(len(counted), rel=0.04)
-    assert told.p90 == pytest.approx(18_000, abs=0.02 * 20_000)
-    assert [each.item for each in told.top][:3] == [word for word, _ in counted.most_common(3)]
+    assert emitted.words == pytest.approx(len(counted), rel=0.04)
+    assert emitted.p90 == pytest.approx(18_000, abs=0.02 * 20_000)
+    assert [each.item for each in emitted.top][:3] == [word for word, _ in counted.most_common(3)]
     for word, count in counted.most_common(20):
-        assert count <= sketches.estimate(spark, bytes(told.counts), word) <= count + 0.001 * len(words)
+        assert count <= sketches.estimate(spark, bytes(emitted.counts), word) <= count + 0.001 * len(words)
 
 
 def test_sketches_run_in_windows(spark):

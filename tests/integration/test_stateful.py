@@ -31,12 +31,12 @@ def counted(rows, state):
     """How many visits of a user there have been at each of them."""
     known = rows.join(state, on="user", how="left", nulls_equal=True, maintain_order="left")
     so_far = pl.col("seen").fill_null(0) + pl.int_range(1, pl.len() + 1).over("user")
-    told = known.select("n", "at", so_far.alias("seen"))
+    emitted = known.select("n", "at", so_far.alias("seen"))
     sums = rows.group_by("user").len()
     kept = state.join(sums, on="user", nulls_equal=True).select(
         "user", pl.col("seen").fill_null(0) + pl.col("len")
     )
-    return kept, told
+    return kept, emitted
 
 
 def make_log(seed, events=1200):
@@ -48,12 +48,12 @@ def make_log(seed, events=1200):
 
 
 def expected(log, ttl=None):
-    told, known = {}, {}
+    emitted, known = {}, {}
     for number, (user, time) in enumerate(log):
         seen, latest = known.get(user, (0, time))
         seen = 1 if ttl is not None and time > latest + ttl else seen + 1
-        told[number], known[user] = seen, (seen, max(time, latest))
-    return told
+        emitted[number], known[user] = seen, (seen, max(time, latest))
+    return emitted
 
 
 def operators(**more):
@@ -76,7 +76,7 @@ def test_stream_and_replay_are_as_a_plain_count(spark, ttl):
 
 
 def absences(rows, state):
-    """A user who has not been seen for ten seconds is told, and forgotten."""
+    """A user who has not been seen for ten seconds is emitted, and forgotten."""
     latest = rows.group_by("user").agg(pl.col("at").max())
     known = state.join(latest, on="user", how="left")
     over = pl.col("due") & pl.col("at").is_null()
@@ -103,30 +103,30 @@ def test_a_timer_wakes_its_key_when_the_watermark_has_passed_it(spark):
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "message"),
     [
         ({"ttl": "1 hour"}, "needs to know the time"),
         ({"buckets": 0}, "at least one bucket"),
         ({"frames": "numpy"}, "no frames of 'numpy'"),
     ],
 )
-def test_what_can_not_be_is_refused(more, told):
-    with pytest.raises(FlowError, match=told):
+def test_what_can_not_be_is_refused(more, message):
+    with pytest.raises(FlowError, match=message):
         keyed.stateful(counted, **{"by": "user", "state": "seen long", "returns": "n long", **more})
 
 
 def test_state_that_does_not_fit_its_key_or_timer_is_refused(spark):
     rows = spark.createDataFrame([], SCHEMA)
-    for keeps, more, told in (
+    for state, more, message in (
         ("user string", {}, "declares the column 'user'"),
         ("due boolean", {}, "declares the column 'due'"),
         ("seen long", {"timer": "gone"}, "'gone' is no column"),
         ("seen long", {"timer": "seen"}, "is bigint, expected a timestamp"),
     ):
         operator = keyed.stateful(
-            counted, by="user", state=keeps, returns="n long", time="at", watermark="1 second", **more
+            counted, by="user", state=state, returns="n long", time="at", watermark="1 second", **more
         )
-        with pytest.raises(FlowError, match=told):
+        with pytest.raises(FlowError, match=message):
             rows.transform(operator)
 
 
@@ -147,27 +147,27 @@ class Seen(Event):
 visits, seen = Topic("stateful.visits", Visit, key="user"), Topic("stateful.seen", Seen)
 
 
-def pipeline(keeps, function=counted):
+def pipeline(state, function=counted):
     made = Pipeline("stateful")
 
     @made.flow(reads={"visits": visits}, writes=seen, output="append")
     def counts(visits):
         returns = "id string, n long, seen long, at timestamp"
-        return visits.transform(keyed.stateful(function, by="user", state=keeps, returns=returns, buckets=2))
+        return visits.transform(keyed.stateful(function, by="user", state=state, returns=returns, buckets=2))
 
     return made
 
 
 def grown(rows, state):
     """As before, and the last visit is kept too."""
-    kept, told = told_with_ids(rows, state)
+    kept, emitted = counted_with_ids(rows, state)
     last = rows.group_by("user").agg(pl.col("n").last().alias("last"))
-    return kept.join(last, on="user"), told
+    return kept.join(last, on="user"), emitted
 
 
-def told_with_ids(rows, state):
-    kept, told = counted(rows, state)
-    return kept, told.with_columns(pl.format("{}/{}", "n", "seen").alias("id"))
+def counted_with_ids(rows, state):
+    kept, emitted = counted(rows, state)
+    return kept, emitted.with_columns(pl.format("{}/{}", "n", "seen").alias("id"))
 
 
 def test_a_flow_goes_on_with_state_that_has_grown_and_can_be_looked_into(settings, spark, tmp_path):
@@ -180,7 +180,7 @@ def test_a_flow_goes_on_with_state_that_has_grown_and_can_be_looked_into(setting
         with Runner(made, place, once=True, spark=spark) as runner:
             assert runner.wait(120)
 
-    run(0, pipeline("seen int", told_with_ids))
+    run(0, pipeline("seen int", counted_with_ids))
     (before,) = stored_state(spark, place, "stateful.counts", ["a"])
     run(1, pipeline("seen long, last long", grown))
     (after,) = stored_state(spark, place, "stateful.counts", ["a"])
@@ -188,7 +188,14 @@ def test_a_flow_goes_on_with_state_that_has_grown_and_can_be_looked_into(setting
     assert (after.key, after.value) == ({"user": "a"}, {"seen": 4, "last": 1})
     assert stored_state(spark, place, "stateful.counts", ["a"], batch=0)[0].value == {"seen": 2}
     with Consumer(seen, place) as consumer:
-        told = [record.event for record in consumer.records(idle="3 seconds")]
-    assert sorted((event.n, event.seen) for event in told) == [(0, 1), (0, 1), (0, 2), (1, 2), (1, 3), (1, 4)]
+        emitted = [record.event for record in consumer.records(idle="3 seconds")]
+    assert sorted((event.n, event.seen) for event in emitted) == [
+        (0, 1),
+        (0, 1),
+        (0, 2),
+        (1, 2),
+        (1, 3),
+        (1, 4),
+    ]
     with pytest.raises(FlowError, match="can't go on with its checkpoint"):
         run(2, pipeline("seen string", grown))

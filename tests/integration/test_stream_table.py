@@ -156,11 +156,11 @@ def test_several_streams_as_one_in_the_order_of_time(spark):
     replayed = merged(**{name: spark.createDataFrame(rows, EVENTS) for name, rows in sides.items()}).collect()
     wanted = sorted((row[0], row[2].replace(tzinfo=None), row[1]) for rows in sides.values() for row in rows)
     for rows in (streamed, replayed):
-        told = [(row.card, row.at, (row.payment or row.login).n) for row in rows]
-        assert sorted(told) == wanted
+        emitted = [(row.card, row.at, (row.payment or row.login).n) for row in rows]
+        assert sorted(emitted) == wanted
         assert all((row.payment is None) == (row.stream == "login") for row in rows)
         for card in "abc":
-            own = [each for each in told if each[0] == card]
+            own = [each for each in emitted if each[0] == card]
             assert own == sorted(own)
 
 

@@ -1,4 +1,4 @@
-"""Views of two tables: after every batch what was told adds up to a fresh join, and nothing is told twice."""
+"""Views of two tables: after every batch, the changes add up to a fresh join, and none is emitted twice."""
 
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -48,7 +48,7 @@ class Tables:
 
 
 def taken(view, rows, foreign):
-    """Apply what was told to a view; each change has to be possible, and to change something."""
+    """Apply what was emitted to a view; each change has to be possible, and to change something."""
     for row in rows:
         one, other = row.order, row.product
         pair = (one and (one.order if foreign else one.sku), other and other.sku)
@@ -163,7 +163,7 @@ def test_keys_of_every_type_are_compared_as_values(spark):
 
 
 def test_a_table_that_was_given_more_partitions_is_refused_in_replay(spark):
-    """Which of two changes is newer is told by their offsets, within a partition."""
+    """Offsets say which of two changes is newer, within a partition."""
     rows = [("a", 1, False, ("t", partition, 9 - partition, START)) for partition in (1, 0)]
     table = spark.createDataFrame(rows, KEYED)
     events = spark.createDataFrame(rows, KEYED).drop("_deleted")

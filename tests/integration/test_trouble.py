@@ -89,7 +89,7 @@ def test_a_transaction_longer_than_the_broker_allows_is_refused(world):
 
 
 @pytest.mark.timeout(180)
-def test_events_that_were_deleted_unread_are_told_with_their_place(world):
+def test_events_that_were_deleted_unread_are_reported_with_their_place(world):
     run_once(world, copying(world))
     send(world, 20, start=9)
     broker = Broker(world.settings)
@@ -104,7 +104,7 @@ def test_events_that_were_deleted_unread_are_told_with_their_place(world):
 
 
 @pytest.mark.timeout(180)
-def test_a_lost_state_file_is_told(world):
+def test_a_lost_state_file_is_reported(world):
     pipeline = Pipeline(world.name)
 
     @pipeline.flow(

@@ -47,7 +47,7 @@ def is_behind(settings, flow, topic, *gone):
 
 
 @pytest.mark.parametrize(("end", "behind"), [(None, True), (1, True), (3, False)])
-def test_the_ledger_tells_where_a_flow_is_whose_positions_have_expired(settings, sales, unique, end, behind):
+def test_the_ledger_shows_where_a_flow_is_whose_positions_have_expired(settings, sales, unique, end, behind):
     """Kafka forgets a group that has not moved for a week."""
     flow = f"shop-{unique}.bill"
     assert not is_behind(settings, flow, sales)

@@ -124,7 +124,7 @@ def test_what_is_right_is_believed_and_what_is_wrong_is_not(settings, spark, uni
     send(place, shop.tiers, [Tier("c0", "gold", NOON - timedelta(hours=1))])
     send(place, shop.sales, [sale(number, number) for number in range(0, 200, 2)])
     run_once(shop.pipeline, place, spark)
-    # Of these, some correct a window that was told, some come too late for it, some only wait.
+    # Of these, some correct a window that was emitted, some come too late for it, some only wait.
     rest = [sale(number, number) for number in (91, 131, 1, 3, 5, 301)]
     send(place, shop.sales, rest)
     with Producer(place) as producer:
@@ -144,7 +144,7 @@ def test_what_is_right_is_believed_and_what_is_wrong_is_not(settings, spark, uni
     for name in ("windows_appended", "windows_kept"):
         rows = verifications[name].windows
         assert (rows.taken, rows.exact) == (106, True)
-        assert rows.told > 100 > rows.sent > 0
+        assert rows.emitted > 100 > rows.sent > 0
         assert rows.waiting > 0
     assert ("rank", "ok") in said
     with psycopg.connect(reveal(place.postgres), autocommit=True) as database:

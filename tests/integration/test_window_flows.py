@@ -84,7 +84,7 @@ def test_windows_that_are_killed_give_the_results_of_the_log(settings, log, tmp_
         end_both_partitions(settings)
         wait_until_caught_up(pages, place, PATIENCE)
         deadline = time.monotonic() + PATIENCE
-        while not is_told(settings, log):
+        while not is_emitted(settings, log):
             assert time.monotonic() < deadline, run.last_words()
         assert run.stop() == 0
     finally:
@@ -111,7 +111,7 @@ def end_both_partitions(settings):
             producer.send(views, last, partition=partition)
 
 
-def is_told(settings, log):
+def is_emitted(settings, log):
     """Whether the watermark has passed the log in all flows: it comes after the batches that it is about."""
     visited = any(each.end > START + timedelta(minutes=20) for each in read(visits, settings))
     closed = {(each.page, each.start): each.rows for each in read(minutes, settings)}
@@ -124,13 +124,13 @@ def by_window(log, make):
     ones, found = defaultdict(make), defaultdict(list)
     for event in log:
         found[event.page].append((seconds(event.at), event))
-    told = {}
+    emitted = {}
     for page, rows in found.items():
         one = ones[page]
         one.step(rows, -(10**9))
         results, _ = one.step([], 10**9)
-        told |= {(page, start): (end, held) for start, end, _, held in results}
-    return told
+        emitted |= {(page, start): (end, held) for start, end, _, held in results}
+    return emitted
 
 
 def check_minutes(settings, log):
@@ -148,8 +148,8 @@ def check_minutes(settings, log):
     assert sum(each.rows for each in last.values()) + len(late) == len(log)
     ids = Counter(each.id for each in results)
     assert [id for id, count in ids.items() if count > 1] == []
-    told = [(each.page, each.start) for each in results if each.kind == "on time"]
-    assert len(told) == len(set(told))
+    emitted = [(each.page, each.start) for each in results if each.kind == "on time"]
+    assert len(emitted) == len(set(emitted))
 
 
 def check_before(settings, log):

@@ -68,14 +68,14 @@ def expected(make, given):
             by_key[key].append((int(time * SECOND), number))
         for now, taken in ((before, by_key), (after, {})):
             for key in {*by_key, *ones}:
-                told, missed = ones[key].step(taken.get(key, []), int(now * SECOND))
-                results += [(key, s, e, kind, sorted(n for _, n in held)) for s, e, kind, held in told]
+                emitted, missed = ones[key].step(taken.get(key, []), int(now * SECOND))
+                results += [(key, s, e, kind, sorted(n for _, n in held)) for s, e, kind, held in emitted]
                 late += [number for _, number in missed]
     return sorted(results, key=str), sorted(late)
 
 
 def found(rows):
-    told = [
+    emitted = [
         (
             row.key,
             round(seconds(row.start) * SECOND),
@@ -86,7 +86,7 @@ def found(rows):
         for row in rows
         if row.kind is not None
     ]
-    return sorted(told, key=str)
+    return sorted(emitted, key=str)
 
 
 SHAPES = {
@@ -126,7 +126,7 @@ def test_windows_with_a_late_policy_are_those_of_the_reference(shape, spark):
 
 
 def test_a_sliding_window_has_the_columns_of_its_event(spark):
-    """As a stream that is told late in parts, and in replay: each event once, with what was before it."""
+    """As a stream that is emitted late in parts, and in replay: each event once, with what was before it."""
     windowing = windows.sliding("8 seconds", time="at", by="key", watermark=f"{DELAY} seconds", buckets=3)
     counted = windowing.agg(n=agg.count(), total=agg.sum("amount"), numbers=agg.collect("number"))
     events = [("a", 0, 1), ("b", 1, 2), ("a", 7, 3), ("a", 7, 4), ("a", 8, 5), ("a", 20, 6)]
@@ -136,8 +136,8 @@ def test_a_sliding_window_has_the_columns_of_its_event(spark):
         streamed = feed.results
     assert [(row.number, row.n, seconds(row.at)) for row in streamed] == [(1, 1, 0), (3, 2, 7)]
     rows = spark.createDataFrame(spark_rows(events), SCHEMA).transform(counted).collect()
-    told = {row.number: (row.kind, row.n, row.rows, row.total * 4, seconds(row.at)) for row in rows}
-    assert told == {
+    emitted = {row.number: (row.kind, row.n, row.rows, row.total * 4, seconds(row.at)) for row in rows}
+    assert emitted == {
         1: ("on time", 1, 1, 1, 0),
         2: ("on time", 1, 1, 2, 1),
         3: ("on time", 3, 3, 8, 7),
@@ -258,8 +258,8 @@ def test_a_watermark_over_sources_waits_for_the_last_of_them(spark):
     ) as feed:
         assert feed.send(rows=[("a", at(1)), ("a", at(100))]) == []
         assert feed.send(rows=[("b", at(5))]) == []
-        told = feed.send(rows=[("b", at(12))])
-        assert {(row.key, row.n) for row in told} == {("a", 1), ("b", 1)}
+        emitted = feed.send(rows=[("b", at(12))])
+        assert {(row.key, row.n) for row in emitted} == {("a", 1), ("b", 1)}
 
 
 def test_what_can_not_be_is_refused(spark):
@@ -277,21 +277,21 @@ def test_what_can_not_be_is_refused(spark):
 
 
 def test_the_greatest_of_all_time_as_a_stream_and_in_replay(spark):
-    """What is told of each place last is the ranking; a batch tells it once."""
+    """What is emitted of each place last is the ranking; a batch emits it once."""
     best = ranking.top(3, "total", by="key", total=agg.sum("amount"), latest=agg.last("number"))
     given = list(batches(4, keys=8, count=4))
     with Feed(spark, lambda rows: rows.transform(best), rows=SCHEMA) as feed:
         for rows in given:
             feed.send(rows=spark_rows(rows))
-        told = {row.place: (row.key, row.rank, row.total) for row in feed.results}
+        emitted = {row.place: (row.key, row.rank, row.total) for row in feed.results}
         assert feed.send(rows=[]) == []
     totals = defaultdict(Decimal)
     for key, _, number in (row for rows in given for row in rows):
         totals[key] += Decimal(number) / 4
     wanted = sorted(totals, key=lambda key: totals[key], reverse=True)[:3]
-    assert told == {place: (key, place, totals[key]) for place, key in enumerate(wanted, 1)}
+    assert emitted == {place: (key, place, totals[key]) for place, key in enumerate(wanted, 1)}
     table = spark.createDataFrame(spark_rows([row for rows in given for row in rows]), SCHEMA)
-    assert {row.place: (row.key, row.rank, row.total) for row in table.transform(best).collect()} == told
+    assert {row.place: (row.key, row.rank, row.total) for row in table.transform(best).collect()} == emitted
 
 
 PLAIN = {"time": "at", "watermark": "5 seconds"}
@@ -374,12 +374,12 @@ def dotted(rows, *engines):
         "first": dedup.first(within="1 day", **plain),
     }
     value = {"first": "`a.b`"}
-    told = [
+    emitted = [
         rows.transform(each).select(F.lit(name), F.concat_ws(" ", "`the.key`", value.get(name, "`the.most`")))
         for name, each in found.items()
         if name in engines
     ]
-    return reduce(DataFrame.union, told)
+    return reduce(DataFrame.union, emitted)
 
 
 def test_names_may_have_a_dot_and_not_a_number_is_the_greatest(spark):
@@ -388,10 +388,10 @@ def test_names_may_have_a_dot_and_not_a_number_is_the_greatest(spark):
         feed.send(rows=DOTTED)
         feed.advance(at(100))
     replayed = dotted(spark.createDataFrame(DOTTED, schema), "sliding", "first").collect()
-    told = defaultdict(list)
+    emitted = defaultdict(list)
     for name, value in [*feed.results, *replayed]:
-        told[name].append(value.replace("NaN", "nan"))
-    assert {name: sorted(values) for name, values in told.items()} == {
+        emitted[name].append(value.replace("NaN", "nan"))
+    assert {name: sorted(values) for name, values in emitted.items()} == {
         "late": TUMBLED,
         "native": TUMBLED,
         "sliding": ["a 1.0", *TUMBLED],

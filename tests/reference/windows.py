@@ -11,7 +11,7 @@ class Fixed:
     every: int
     within: int = 0
     rows: dict[int, list] = field(default_factory=dict)
-    told: set[int] = field(default_factory=set)
+    emitted: set[int] = field(default_factory=set)
 
     def step(self, new, now):
         """Take rows in at a watermark; return the results (start, end, kind, rows) and the rows too late."""
@@ -34,11 +34,11 @@ class Fixed:
 
     def result(self, start, touched, now, first):
         """A result; the first is late if nothing had come before the window was over."""
-        end, told = start + self.size, start in self.told
-        if end > now or (told and start not in touched):
+        end, emitted = start + self.size, start in self.emitted
+        if end > now or (emitted and start not in touched):
             return
-        self.told.add(start)
-        yield start, end, "corrected" if told else first, list(self.rows[start])
+        self.emitted.add(start)
+        yield start, end, "corrected" if emitted else first, list(self.rows[start])
 
 
 @dataclass(eq=False)
@@ -48,7 +48,7 @@ class Open:
     start: int
     end: int
     rows: list
-    told: bool = False
+    emitted: bool = False
     changed: bool = True
 
 
@@ -74,7 +74,7 @@ class Sessions:
                 self.open.append(united)
                 results += gone
                 if united.end <= now and united.changed:
-                    waited = any(each in old and not each.told for each in group)
+                    waited = any(each in old and not each.emitted for each in group)
                     results.append(self.fire(united, "on time" if waited else "late"))
         return results, late
 
@@ -97,16 +97,16 @@ class Sessions:
         gone = [
             (each.start, each.end, "retracted", each.rows)
             for each in group
-            if each.told and each.start != start
+            if each.emitted and each.start != start
         ]
-        told = any(each.told and each.start == start for each in group)
+        emitted = any(each.emitted and each.start == start for each in group)
         changed = len(group) > 1 or group[0].changed
-        return Open(start, end, [row for each in group for row in each.rows], told, changed), gone
+        return Open(start, end, [row for each in group for row in each.rows], emitted, changed), gone
 
     def fire(self, session, first="on time"):
         """A result; the first is late if nothing of it had waited for the watermark."""
-        kind = "corrected" if session.told else first
-        session.told, session.changed = True, False
+        kind = "corrected" if session.emitted else first
+        session.emitted, session.changed = True, False
         return session.start, session.end, kind, list(session.rows)
 
 
@@ -117,7 +117,7 @@ class Sliding:
     size: int
     within: int = 0
     rows: list = field(default_factory=list)
-    told: set = field(default_factory=set)
+    emitted: set = field(default_factory=set)
 
     def step(self, new, now):
         late = [row for row in new if row[0] + self.within <= now]
@@ -127,11 +127,11 @@ class Sliding:
         return results, late
 
     def result(self, row, new, now):
-        time, told = row[0], row in self.told
+        time, emitted = row[0], row in self.emitted
         changed = any(self.size > time - other[0] >= 0 for other in new)
-        if time > now or (told and not (changed and time + self.within > now)):
+        if time > now or (emitted and not (changed and time + self.within > now)):
             return
-        self.told.add(row)
+        self.emitted.add(row)
         window = [other for other in self.rows if self.size > time - other[0] >= 0]
         first = "late" if row in new else "on time"
-        yield time - self.size, time, "corrected" if told else first, window
+        yield time - self.size, time, "corrected" if emitted else first, window

@@ -49,7 +49,7 @@ def test_a_flow_that_is_not_behind_has_no_limit():
     assert bottleneck(report(end=110, addBatch=900, **{SINK: 1})) is None
 
 
-def test_nobody_can_tell_what_limits_where_spark_writes():
+def test_nobody_can_see_what_limits_where_spark_writes():
     assert bottleneck(report(addBatch=900)) is None
 
 

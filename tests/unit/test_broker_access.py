@@ -40,7 +40,7 @@ def test_a_connection_that_was_cut_is_not_taken_for_a_refusal(code, said, refuse
     assert (listener.refusal is not None) is refused
 
 
-def test_the_cause_is_told_instead_of_its_consequence():
+def test_the_cause_is_reported_instead_of_its_consequence():
     listener = a_listener()
     listener(WRONG_PASSWORD)
     listener(KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
@@ -50,7 +50,7 @@ def test_the_cause_is_told_instead_of_its_consequence():
     assert listener.last == WRONG_PASSWORD.str()
 
 
-def test_an_error_that_is_no_consequence_is_told_itself():
+def test_an_error_that_is_no_consequence_is_reported_itself():
     listener = a_listener()
     listener(WRONG_PASSWORD)
     assert isinstance(explain("read", KafkaError(KafkaError._BAD_MSG), listener), LogError)

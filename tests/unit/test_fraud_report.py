@@ -1,4 +1,4 @@
-"""How the fraud demo tells what waited for a checkpoint from what did not."""
+"""How the fraud demo knows what waited for a checkpoint from what did not."""
 
 from datetime import UTC, datetime
 
@@ -27,20 +27,20 @@ def settings(tmp_path):
     return Settings(data=tmp_path)
 
 
-def timed(settings, *told):
+def timed(settings, *emitted):
     report = Report(rate=1, steady_since=BEGAN, steady_until=BEGAN + 100)
-    time_alerts(report, settings, told)
+    time_alerts(report, settings, emitted)
     return [round(took, 3) for took in report.between], [round(took, 3) for took in report.waited]
 
 
-def test_what_is_made_before_and_during_a_checkpoint_and_told_late_has_waited_for_it(settings):
-    told = [alert(9, 0.02), alert(9.9, 1.1), alert(10.5, 0.6), alert(11.1, 0.3), alert(11.5, 0.02)]
-    assert timed(settings, *told) == ([0.02, 0.02], [1.1, 0.6, 0.3])
+def test_what_is_made_before_and_during_a_checkpoint_and_emitted_late_has_waited_for_it(settings):
+    emitted = [alert(9, 0.02), alert(9.9, 1.1), alert(10.5, 0.6), alert(11.1, 0.3), alert(11.5, 0.02)]
+    assert timed(settings, *emitted) == ([0.02, 0.02], [1.1, 0.6, 0.3])
 
 
 def test_what_is_late_at_another_time_has_not(settings):
-    told = [alert(5, 0.5), alert(10.1, 0.4), alert(11, 0.02), alert(12, 0.7)]
-    assert timed(settings, *told) == ([0.5, 0.02, 0.7], [0.4])
+    emitted = [alert(5, 0.5), alert(10.1, 0.4), alert(11, 0.02), alert(12, 0.7)]
+    assert timed(settings, *emitted) == ([0.5, 0.02, 0.7], [0.4])
 
 
 def test_a_checkpoint_of_one_flow_is_none_of_the_other(settings):
@@ -54,7 +54,7 @@ def test_checkpoints_of_the_steady_time_are_counted(settings):
         assert report.checkpoints == checkpoints
 
 
-def test_what_is_told_outside_of_the_steady_time_does_not_count(settings):
+def test_what_is_emitted_outside_of_the_steady_time_does_not_count(settings):
     assert timed(settings, alert(-1, 0.02), alert(99, 2)) == ([], [])
 
 

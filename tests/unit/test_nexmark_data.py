@@ -277,7 +277,7 @@ def test_q15_counts_a_day_by_rank():
     ]
 
 
-def test_q16_counts_a_channels_day_and_tells_its_latest_minute():
+def test_q16_counts_a_channels_day_and_shows_its_latest_minute():
     found = answer("q16", made(RANKED))
     assert found.columns == ["channel", "day", "minute", *counted("bids", "bidders", "auctions")]
     assert found.rows() == [

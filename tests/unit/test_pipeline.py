@@ -37,7 +37,7 @@ def describe(name="copy", **options):
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"reads": {}}, "reads nothing"),
         ({"reads": {"tacks": ticks}}, r"reads \['tacks'\], its function takes \['ticks'\]"),
@@ -50,8 +50,8 @@ def describe(name="copy", **options):
         ({"name": "a flow"}, "not a flow's name"),
     ],
 )
-def test_what_cannot_be_is_refused_when_it_is_described(options, told):
-    with pytest.raises(FlowError, match=told):
+def test_what_cannot_be_is_refused_when_it_is_described(options, message):
+    with pytest.raises(FlowError, match=message):
         describe(**options)
 
 
@@ -86,14 +86,14 @@ def test_a_pipeline_has_each_flow_once():
         add(copy)
 
 
-def test_what_a_changed_flow_can_keep_is_told():
+def test_what_a_changed_flow_can_keep_is_emitted():
     before = {"reads": ["a", "b"], "state": [{"step": "Aggregate", "shape": ["card string", "n bigint"]}]}
     after = {"reads": ["b", "c"], "state": [{"step": "Aggregate", "shape": ["card string", "n double"]}]}
-    told = {each.subject: (each.kept, each.reason) for each in compare_state(before, after)}
-    assert told["position in a"] == (False, "the flow does not read it any more")
-    assert told["position in b"][0]
-    assert not told["position in c"][0]
-    assert told["state of step 1 (Aggregate)"] == (False, "it had n bigint, it would have n double")
+    emitted = {each.subject: (each.kept, each.reason) for each in compare_state(before, after)}
+    assert emitted["position in a"] == (False, "the flow does not read it any more")
+    assert emitted["position in b"][0]
+    assert not emitted["position in c"][0]
+    assert emitted["state of step 1 (Aggregate)"] == (False, "it had n bigint, it would have n double")
     assert all(each.kept for each in compare_state(before, before))
 
 
@@ -109,7 +109,7 @@ class NoBroker:
         raise OSError("there is no broker")
 
 
-def test_trouble_is_logged_if_nobody_else_is_told(monkeypatch, caplog):
+def test_trouble_is_logged_if_nobody_else_is_emitted(monkeypatch, caplog):
     monkeypatch.setattr(flow_run, "Attempt", NoBroker)
     run = flow_run.FlowRun(
         flow_job(Pipeline("clock"), describe()), None, None, SimpleNamespace(path=""), lanes=1
@@ -154,7 +154,7 @@ def test_nobody_who_listens_can_end_a_flow(monkeypatch):
 
 
 def test_a_flow_never_dies_in_silence(monkeypatch):
-    """Even if what goes wrong can't be told: a dead Java can't say what its error was."""
+    """Even if what goes wrong can't be reported: a dead Java can't say what its error was."""
 
     class Dead(Exception):
         def __str__(self):
@@ -176,12 +176,14 @@ def test_a_flow_never_dies_in_silence(monkeypatch):
 
 
 def test_state_that_spark_refuses_is_not_tried_again():
-    told = "StreamingQueryException: [STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE] Provided value schema …\nat …"
-    assert "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE" in str(unfit_state(told))
+    message = (
+        "StreamingQueryException: [STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE] Provided value schema …\nat …"
+    )
+    assert "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE" in str(unfit_state(message))
     assert unfit_state("[CANNOT_OPEN_SOCKET] timed out") is None
 
 
-def test_a_checkpoint_of_spark_s_own_watermark_is_told_from_a_changed_flow():
+def test_a_checkpoint_of_spark_s_own_watermark_is_not_a_changed_flow():
     before = {"version": "1", "reads": ["views"], "state": []}
     found = list(compare_state(before, {**before, "reads": ["_penstock_clock.pages.by_hour", "views"]}))
     assert [each.kept for each in found] == [False, True]

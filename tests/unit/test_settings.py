@@ -57,7 +57,7 @@ def test_modules_and_data(tmp_path):
         ("[kafka]\nclient.id = [1]", "is a list"),
     ],
 )
-def test_what_is_wrong_is_told_without_the_secret(tmp_path, text, says):
+def test_what_is_wrong_is_reported_without_the_secret(tmp_path, text, says):
     with pytest.raises(SettingsError, match=says) as caught:
         load(tmp_path, text)
     assert CANARY not in str(caught.value)
@@ -81,7 +81,7 @@ def test_secrets_are_referred_to_and_never_shown(tmp_path):
         assert CANARY not in f"{found.kafka} {found.postgres}"
 
 
-def test_no_broker_is_told_with_what_to_do(tmp_path):
+def test_no_broker_is_reported_with_what_to_do(tmp_path):
     with pytest.raises(SettingsError, match="penstock up"):
         load(tmp_path).client()
 

@@ -416,7 +416,7 @@ class Consumer(Generic[E]):
             self._failure = error
             return
         self._rewinds.assign(places)
-        self._tell("assigned", partitions)
+        self._report("assigned", partitions)
 
     def _places(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
         """Where the group stands in partitions, or where it starts if it has no position there yet."""
@@ -462,9 +462,9 @@ class Consumer(Generic[E]):
             self._done.pop(each.partition, None)
         self._rewinds.revoke(each.partition for each in partitions)
         client.incremental_unassign(partitions)
-        self._tell(kind, partitions)
+        self._report(kind, partitions)
 
-    def _tell(self, kind: Literal["assigned", "revoked", "lost"], partitions: list[TopicPartition]) -> None:
+    def _report(self, kind: Literal["assigned", "revoked", "lost"], partitions: list[TopicPartition]) -> None:
         self.rebalances += 1
         if self._on_rebalance is not None:
             self._on_rebalance(Rebalance(kind, tuple(sorted(each.partition for each in partitions))))

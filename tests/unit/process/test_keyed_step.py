@@ -16,22 +16,22 @@ BEGIN, SECOND = datetime(2026, 3, 29, tzinfo=UTC), 1_000_000
 START = int(BEGIN.timestamp()) * SECOND
 TIME = pl.Datetime("us", "UTC")
 ROWS = {"card": pl.String, "n": pl.Int64, "at": TIME}
-KEEPS = pl.DataFrame(schema={"card": pl.String, "seen": pl.Int64, "closes": TIME})
-TOLD = pl.DataFrame(schema={"card": pl.String, "n": pl.Int64, "seen": pl.Int64})
+STATE = pl.DataFrame(schema={"card": pl.String, "seen": pl.Int64, "closes": TIME})
+RESULTS = pl.DataFrame(schema={"card": pl.String, "n": pl.Int64, "seen": pl.Int64})
 
 
 def visits(rows, state):
-    """Tell of each row how many came with it; a key that is due and has no row is told and forgotten."""
+    """Emit for each row how many came with it, and for a key that is due and has no row; forget that one."""
     known = rows.join(state, on="card", how="left", nulls_equal=True, maintain_order="left")
     before = pl.col("seen").fill_null(0)
-    told = known.select("card", "n", before + pl.int_range(1, pl.len() + 1).over("card"))
+    emitted = known.select("card", "n", before + pl.int_range(1, pl.len() + 1).over("card"))
     sums = rows.group_by("card").agg(pl.len().alias("more"), pl.col("at").max())
     after = state.join(sums, on="card", how="left", nulls_equal=True)
     over = pl.col("due") & pl.col("more").is_null()
     closes = pl.max_horizontal("closes", pl.col("at") + timedelta(seconds=20))
     kept = after.filter(~over).select("card", before + pl.col("more").fill_null(0), closes=closes)
     closed = after.filter(over).select("card", pl.lit(None, pl.Int64).alias("n"), "seen")
-    return kept, pl.concat([told, closed], how="vertical_relaxed")
+    return kept, pl.concat([emitted, closed], how="vertical_relaxed")
 
 
 class Reference:
@@ -42,22 +42,22 @@ class Reference:
 
     def take(self, batch, last, now):
         first = {card: at for card, _, at in reversed(batch)}
-        told = []
+        emitted = []
         for card, (seen, closes, at) in list(self.known.items()):
             goes_on = card in first and (self.ttl is None or first[card] <= at + self.ttl)
             if not goes_on and last < closes <= now and (self.ttl is None or closes <= at + self.ttl):
-                told.append((card, None, seen))
+                emitted.append((card, None, seen))
                 del self.known[card]
         for card, n, at in batch:
             seen, closes, latest = self.known.get(card, (0, BEFORE, BEFORE))
             if self.ttl is not None and at > latest + self.ttl:
                 seen, closes = 0, BEFORE
-            told.append((card, n, seen + 1))
+            emitted.append((card, n, seen + 1))
             self.known[card] = (seen + 1, max(closes, at + 20 * SECOND), max(at, latest))
         for card in first:
             seen, closes, at = self.known[card]
             self.known[card] = (seen, max(closes, now + 1), at)
-        return told
+        return emitted
 
 
 def rows_of(batch, first):
@@ -70,8 +70,8 @@ def rows_of(batch, first):
     return frame.hstack(order).sample(fraction=1, shuffle=True, seed=first)  # the step finds the log's order
 
 
-def step_of(function=visits, keeps=KEEPS, returns=TOLD, frames="polars", **more):
-    return KeyedStep(KeyedFunction(function, ("card",), keeps, returns, frames), **more)
+def step_of(function=visits, state=STATE, returns=RESULTS, frames="polars", **more):
+    return KeyedStep(KeyedFunction(function, ("card",), state, returns, frames), **more)
 
 
 @pytest.mark.parametrize("ttl", [None, 15, 40])
@@ -101,16 +101,16 @@ def test_batches_against_a_dictionary(seed, ttl):
 
 def test_a_key_that_is_not_kept_begins_anew():
     def odd(rows, state):
-        told = rows.join(state, on="card").select("card", "n", pl.col("seen").fill_null(0))
+        emitted = rows.join(state, on="card").select("card", "n", pl.col("seen").fill_null(0))
         kept = state.with_columns(pl.col("seen").fill_null(0) + 1).filter(pl.col("seen") < 2)
-        return kept, told
+        return kept, emitted
 
-    step, runs, told = step_of(odd), [], []
+    step, runs, emitted = step_of(odd), [], []
     for number in range(5):
         done = step(runs, rows_of([("a", number, START)], number), BEFORE, BEFORE)
         runs.append(done.changed)
-        told += done.rows["seen"].to_list()
-    assert told == [0, 1, 0, 1, 0]
+        emitted += done.rows["seen"].to_list()
+    assert emitted == [0, 1, 0, 1, 0]
 
 
 @pytest.mark.parametrize("frames", ["polars", "pandas", "pyarrow"])
@@ -129,7 +129,7 @@ def test_frames_of_the_kind_that_is_asked_for(frames):
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "message"),
     [
         (lambda rows, state: state, "returned DataFrame; return two frames"),
         (lambda rows, state: (state, rows.select("card")), "gave no column 'n', but card"),
@@ -138,7 +138,7 @@ def test_frames_of_the_kind_that_is_asked_for(frames):
         (lambda rows, state: (state.with_columns(card=pl.lit("z")), rows), "{'card': 'z'} was not asked for"),
     ],
 )
-def test_a_bad_answer_is_named(answer, told):
+def test_a_bad_answer_is_named(answer, message):
     step = step_of(answer, returns=pl.DataFrame(schema=ROWS))
-    with pytest.raises(FlowError, match=told):
+    with pytest.raises(FlowError, match=message):
         step([], rows_of([("a", 1, START)], 0), BEFORE, BEFORE)

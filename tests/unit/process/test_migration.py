@@ -58,10 +58,10 @@ orders = Topic("orders", Order, upcasts=(upcast(1, rename("name", to="buyer")),)
 
 def shape(topic):
     """The columns of a topic as flows read them."""
-    told = lineages(topic)
+    written = lineages(topic)
     return StructType(
         [
-            StructField(each.name, each.dataType, metadata=told[each.name].to_metadata(each.name))
+            StructField(each.name, each.dataType, metadata=written[each.name].to_metadata(each.name))
             for each in spark_schema(topic.event)
         ]
     )
@@ -133,7 +133,7 @@ def value(kind, seed):
 
 
 def expected(old, before, after):
-    """What is to become of a value, told without frames."""
+    """What is to become of a value, without frames."""
     if before is None and after is None:
         return old
     if isinstance(before, tuple):
@@ -195,11 +195,11 @@ def test_any_field_added_renamed_or_left_out(before, after, old_names, seed):
 def test_a_name_that_has_passed_to_another_field():
     """`a` became `b`, and there is a new `a`: what was kept as `a` alone is the old one."""
     topic = Topic("orders", Order, upcasts=(upcast(1, rename("note", to="buyer"), default("tip", "2.00")),))
-    told = lineages(topic)
-    assert (told["note"].original("note"), told["buyer"].original("buyer")) == ("note@2", "note")
-    assert (told["tip"].default, told["tip"].required) == ("2.00", False)
+    written = lineages(topic)
+    assert (written["note"].original("note"), written["buyer"].original("buyer")) == ("note@2", "note")
+    assert (written["tip"].default, written["tip"].required) == ("2.00", False)
     like = pl.DataFrame(schema={"buyer": pl.String, "note": pl.String})
-    fields = Lineage(fields={name: told[name] for name in like.columns})
+    fields = Lineage(fields={name: written[name] for name in like.columns})
     assert migrated(pl.DataFrame({"note": ["x"]}), like, fields).rows() == [("x", None)]
     assert migrated(pl.DataFrame({"note": ["x"], "buyer": ["y"]}), like, fields).rows() == [("y", "x")]
 
@@ -213,9 +213,12 @@ def test_lineage_ends_where_a_step_makes_a_field_of_others():
 
 
 def test_a_column_under_another_name_is_not_the_field_any_more():
-    told = lineages(orders)["buyer"].to_metadata("buyer")
+    written = lineages(orders)["buyer"].to_metadata("buyer")
     schema = StructType(
-        [StructField("buyer", StringType(), metadata=told), StructField("key", StringType(), metadata=told)]
+        [
+            StructField("buyer", StringType(), metadata=written),
+            StructField("key", StringType(), metadata=written),
+        ]
     )
     assert (original(schema, "buyer"), original(schema, "key")) == ("name", "key")
 
@@ -252,8 +255,8 @@ def test_state_without_rows_has_the_types_of_state(name):
 def state(event, *, kind="versions", key="_key", buckets=16, declared=False, **columns):
     more = [StructField(name, type) for name, type in columns.items()]
     fields = StructType([StructField(key, StringType()), StructField("_event", event), *more])
-    told = StateDescription(kind, fields, (key,), buckets, declared).to_metadata()
-    return described(told)
+    metadata = StateDescription(kind, fields, (key,), buckets, declared).to_metadata()
+    return described(metadata)
 
 
 def without(struct, *names):
@@ -266,8 +269,8 @@ def test_what_can_be_followed_and_what_not():
     named = StructType([*without(before, "buyer", "tip", "tags"), StructField("name", StringType())])
     assert list(difficulties(state(named), now)) == []
     assert list(difficulties(state(before), state(without(before, "note")))) == []
-    told = list(difficulties(state(without(named, "name")), now))
-    assert told == ["_event.buyer is new, and has no default"]
+    found = list(difficulties(state(without(named, "name")), now))
+    assert found == ["_event.buyer is new, and has no default"]
     changed = StructType([*without(named, "address"), StructField("address", StringType())])
     assert list(difficulties(state(changed), now)) == ["_event.address was string, and would be a struct"]
     assert list(difficulties(now, state(shape(orders), buckets=8))) == [
@@ -283,8 +286,8 @@ def test_a_flow_can_not_go_back_to_an_older_name():
     v1 = StructType([*without(shape(Topic("orders", Order)), "buyer"), StructField("name", StringType())])
     now = state(shape(orders))
     assert list(difficulties(state(v1), now)) == []
-    told = "_event.name was called buyer, which no upcaster says"
-    assert list(difficulties(now, state(v1))) == [told]
+    found = "_event.name was called buyer, which no upcaster says"
+    assert list(difficulties(now, state(v1))) == [found]
 
 
 def test_state_that_is_declared_may_grow():

@@ -47,7 +47,7 @@ def make_log(seed, events=250):
 
 
 def frame(log, first, last, placed):
-    """Rows of the log; without places they are told apart by when they came."""
+    """Rows of the log; without places they are distinguished by when they came."""
     rows = [
         (user, time, 0, number if placed else 0, KINDS[kind], {"n": number})
         for number, (user, time, kind) in enumerate(log)
@@ -57,23 +57,23 @@ def frame(log, first, last, placed):
 
 def run(step, log, sizes, placed=True):
     """The watermark is as far behind as events are late at most."""
-    told, kept, first, mark = {}, None, 0, BEFORE
+    emitted, kept, first, mark = {}, None, 0, BEFORE
     while first < len(log):
         size = next(sizes)
         rows = frame(log, first, first + size, placed)
         now = max(mark, max(time for _, time, _ in log[:first] or [(None, BEFORE, None)]) - LATE)
         done = step(kept, rows, mark, now)
         assert done.timer is None or done.timer > now
-        told |= taken(done.rows, told)
+        emitted |= taken(done.rows, emitted)
         kept, first, mark = done.kept, first + size, now
     done = step(kept, frame(log, 0, 0, placed), mark, FOREVER)
     assert (done.kept.height, done.timer) == (0, None)
-    return told | taken(done.rows, told)
+    return emitted | taken(done.rows, emitted)
 
 
-def taken(rows, told):
+def taken(rows, emitted):
     found = {row["event"]["n"]: [each["n"] for each in row["matched"]] for row in rows.to_dicts()}
-    assert len({**told, **found}) == len(told) + rows.height
+    assert len({**emitted, **found}) == len(emitted) + rows.height
     assert not rows["truncated"].any()
     return found
 
@@ -98,16 +98,16 @@ def absent(name, strict=False):
 
 @pytest.mark.parametrize("strict", [False, True], ids=["skipping", "strict"])
 @pytest.mark.parametrize("name", WAYS)
-def test_a_match_is_told_when_nothing_can_follow_it_any_more(name, strict):
+def test_a_match_is_emitted_when_nothing_can_follow_it_any_more(name, strict):
     ends = 0
     for seed in range(4):
         log, random = make_log(seed), Random(seed)
         sizes = iter([random.randrange(1, 60) for _ in log])
-        told = run(absent(name, strict), log, sizes, placed=seed % 2)
+        emitted = run(absent(name, strict), log, sizes, placed=seed % 2)
         possible = expected(WAYS[name], log, strict)
-        assert told.keys() == possible.keys()
-        assert all(match in possible[number] for number, match in told.items())
-        ends += len(told)
+        assert emitted.keys() == possible.keys()
+        assert all(match in possible[number] for number, match in emitted.items())
+        ends += len(emitted)
     assert ends > 3
 
 
@@ -123,7 +123,7 @@ def test_what_comes_exactly_when_the_time_is_over_is_too_late_to_count():
         assert (0 in run(step, [("u", 0, "a"), ("u", time, "c")], iter([2]))) == stays_away
 
 
-def test_an_event_that_is_later_than_its_decision_is_told_and_says_so():
+def test_an_event_that_is_later_than_its_decision_is_emitted_and_says_so():
     step, log = absent("one"), [("u", 100, "d"), ("u", 50, "a")]
     kept = step(None, frame(log, 0, 1, True), BEFORE, 95).kept
     (row,) = step(kept, frame(log, 1, 2, True), 95, 95).rows.to_dicts()

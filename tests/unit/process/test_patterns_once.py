@@ -39,7 +39,7 @@ def make_log(seed, events=400):
 
 
 def run(once, log, sizes):
-    kept, told, first = {}, {}, 0
+    kept, emitted, first = {}, {}, 0
     while first < len(log):
         batch = list(enumerate(log))[first : first + next(sizes)]
         first += len(batch)
@@ -49,8 +49,8 @@ def run(once, log, sizes):
         after, found = once(pl.DataFrame(rows, ROWS, orient="row"), state)
         kept = {user: parts for user, parts in kept.items() if user not in users}
         kept |= {user: known for user, *known in after.select("user", PARTS, CLOCK).rows()}
-        told |= {row["event"]["n"]: [each["n"] for each in row["matched"]] for row in found.to_dicts()}
-    return told
+        emitted |= {row["event"]["n"]: [each["n"] for each in row["matched"]] for row in found.to_dicts()}
+    return emitted
 
 
 def expected(ways, log, within, strict):
@@ -88,11 +88,11 @@ def test_matches_end_where_they_can_and_share_nothing(name, strict):
     once = Once(("user",), tuple(Way(steps, within, strict) for steps in WAYS[name]))
     random = Random(1)
     sizes = iter(lambda: random.randrange(1, 60), None)
-    told, possible = run(once, log, sizes), expected(WAYS[name], log, within, strict)
-    assert told.keys() == possible.keys()
-    assert all(match in possible[number] for number, match in told.items())
-    assert told
-    used = [number for match in told.values() for number in match]
+    emitted, possible = run(once, log, sizes), expected(WAYS[name], log, within, strict)
+    assert emitted.keys() == possible.keys()
+    assert all(match in possible[number] for number, match in emitted.items())
+    assert emitted
+    used = [number for match in emitted.values() for number in match]
     assert len(used) == len(set(used))
 
 

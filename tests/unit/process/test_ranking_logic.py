@@ -1,4 +1,4 @@
-"""The ranking of all time against plain Python: what is told of places adds up to the ranking."""
+"""The ranking of all time against plain Python: what is emitted of places adds up to the ranking."""
 
 from collections import defaultdict
 from random import Random
@@ -28,7 +28,7 @@ def ranked(totals, count):
 
 
 @pytest.mark.parametrize("count", [1, 3, 50])
-def test_what_is_told_adds_up_to_the_ranking(count):
+def test_what_is_emitted_adds_up_to_the_ranking(count):
     for seed in range(5):
         random, totals, shown, kept = Random(seed), defaultdict(int), {}, None
         engine = Ranks(("key",), {"points": agg.sum("points")}, 0, count, "points")
@@ -40,8 +40,8 @@ def test_what_is_told_adds_up_to_the_ranking(count):
             for key, points in made:
                 totals[key] += points
             for row in engine.finished(taken.results).iter_rows(named=True):
-                told = (row["key"], row["rank"], row["points"])
-                shown[row["place"]] = told
+                emitted = (row["key"], row["rank"], row["points"])
+                shown[row["place"]] = emitted
             assert shown == ranked(totals, count), seed
             assert taken.results.height <= count
             assert made or taken.results.is_empty()

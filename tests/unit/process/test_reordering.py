@@ -16,17 +16,17 @@ def test_each_event_is_let_go_once_and_in_order(placed):
     """Without places, events of equal times keep the order in which they came."""
     random = Random(placed)
     log = [(number // 4 + random.choice((0, 0, 1, 90)), 0, placed * number, number) for number in range(300)]
-    kept, told, mark, first = None, [], BEFORE, 0
+    kept, emitted, mark, first = None, [], BEFORE, 0
     while first < len(log):
         size = random.randrange(1, 25)
         rows = pl.DataFrame(log[first : first + size], ROWS, orient="row")
         done = ReorderStep()(kept, rows, mark, first // 4 - 1)
-        kept, told, mark, first = (
+        kept, emitted, mark, first = (
             done.kept,
-            told + done.rows["_event"].to_list(),
+            emitted + done.rows["_event"].to_list(),
             first // 4 - 1,
             first + size,
         )
         assert done.timer == kept["_us"].min()
-    told += ReorderStep()(kept, rows.clear(), mark, FOREVER).rows["_event"].to_list()
-    assert told == [number for *_, number in sorted(log, key=lambda row: (row[0], row[3]))]
+    emitted += ReorderStep()(kept, rows.clear(), mark, FOREVER).rows["_event"].to_list()
+    assert emitted == [number for *_, number in sorted(log, key=lambda row: (row[0], row[3]))]

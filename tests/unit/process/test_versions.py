@@ -39,11 +39,11 @@ RUN = {
 
 
 class State:
-    """Runs the step over batches, with all that is told of each event."""
+    """Runs the step over batches, with all that is emitted of each event."""
 
     def __init__(self, ttl, corrects):
         self.step = VersionsStep(pl.DataFrame(schema=RUN), ttl, corrects)
-        self.runs, self.last, self.told = [], BEFORE, {}
+        self.runs, self.last, self.emitted = [], BEFORE, {}
 
     def batch(self, rows, arrived=None):
         time = pl.when(pl.col(KIND) == EVENT_KIND).then(pl.min_horizontal(US, pl.lit(arrived)))
@@ -55,7 +55,9 @@ class State:
             self.runs = [self.step.lasting(merged(self.runs, self.step.by, whole=True), now)]
         for row in done.rows.to_dicts():
             home = row[ROW] and row[ROW]["home"]
-            self.told.setdefault(row[EVENT]["n"], []).append((home, row[TRUNCATED], row[CORRECTED], before))
+            self.emitted.setdefault(row[EVENT]["n"], []).append(
+                (home, row[TRUNCATED], row[CORRECTED], before)
+            )
 
 
 def hashed(key, *row):
@@ -97,16 +99,16 @@ def answers(log):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_last_answer_of_each_event_is_the_row_of_its_time(seed):
-    """Also of events that nothing tells apart but when they came."""
+    """Also of events that nothing distinguishes but when they came."""
     log, random, state = make_log(seed), Random(seed), State(ttl=1000, corrects=True)
     first = 0
     while first < len(log):
         size = random.randrange(1, 30)
         state.batch(rows_of(log[first : first + size]))
         first += size
-    assert {number: told[-1][0] for number, told in state.told.items()} == answers(log)
-    assert not any(truncated for told in state.told.values() for _, truncated, *_ in told)
-    assert all([not told[0][2], *(each[2] for each in told[1:])] for told in state.told.values())
+    assert {number: emitted[-1][0] for number, emitted in state.emitted.items()} == answers(log)
+    assert not any(truncated for emitted in state.emitted.values() for _, truncated, *_ in emitted)
+    assert all([not emitted[0][2], *(each[2] for each in emitted[1:])] for emitted in state.emitted.values())
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -117,16 +119,16 @@ def test_an_answer_is_right_or_says_that_it_may_not_be(seed):
             if row[0] == kind:
                 state.batch(rows_of([row]))
     expected = answers(log)
-    for number, [(home, truncated, *_)] in state.told.items():
+    for number, [(home, truncated, *_)] in state.emitted.items():
         assert home == expected[number] if not truncated else home is None
-    assert any(truncated for [(_, truncated, *_)] in state.told.values())
+    assert any(truncated for [(_, truncated, *_)] in state.emitted.values())
 
 
 def test_an_event_before_a_deletion_that_is_forgotten_says_so():
     state = State(ttl=10, corrects=False)
     state.batch([version("a", 0, "Vienna", 0), version("a", 4, None, 1), event("a", 100, 0)])
     state.batch([event("a", 101, 1), event("a", 2, 2), event("a", 95, 3)])
-    assert {number: told[0][:2] for number, told in state.told.items()} == {
+    assert {number: emitted[0][:2] for number, emitted in state.emitted.items()} == {
         0: (None, False),
         1: (None, False),
         2: (None, True),
@@ -141,13 +143,13 @@ def test_both_of_two_events_of_one_place_are_corrected_and_go():
         for numbers in batches:
             state.batch([event("a", 5, number) for number in numbers])
         state.batch([version("a", 3, "Graz")])
-        assert {n: [each[0] for each in told] for n, told in state.told.items()} == {
+        assert {n: [each[0] for each in emitted] for n, emitted in state.emitted.items()} == {
             0: [None, "Graz"],
             1: [None, "Graz"],
         }
         state.batch([event("a", 100, 9)])
         state.batch([event("a", 101, 10), version("a", 4, "Linz")])
-        assert [len(state.told[number]) for number in (0, 1)] == [2, 2]
+        assert [len(state.emitted[number]) for number in (0, 1)] == [2, 2]
 
 
 def test_an_event_that_is_dated_far_ahead_ends_no_corrections():
@@ -156,7 +158,7 @@ def test_an_event_that_is_dated_far_ahead_ends_no_corrections():
     state.batch([event("a", 10, 1)], arrived=10)
     state.batch([event("b", 10**15, 2)], arrived=11)
     state.batch([version("a", 5, "here")], arrived=12)
-    assert [(home, truncated, corrected) for home, truncated, corrected, _ in state.told[1]] == [
+    assert [(home, truncated, corrected) for home, truncated, corrected, _ in state.emitted[1]] == [
         (None, False, False),
         ("here", False, True),
     ]

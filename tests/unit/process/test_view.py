@@ -1,4 +1,4 @@
-"""The view of two tables as frames alone: what is told adds up to a fresh join, for every kind of join."""
+"""The view of two tables as frames alone: what is emitted adds up to a fresh join, for every kind of join."""
 
 from random import Random
 from zlib import crc32
@@ -86,10 +86,10 @@ class World:
         self.followed |= {order: was for order, *was in kept.rows()}
         return hashed(rows)
 
-    def _take(self, told):
-        """Apply what was told; each change has to be possible, and to change something."""
+    def _take(self, emitted):
+        """Apply what was emitted; each change has to be possible, and to change something."""
         product = pl.when(pl.col(LEFT_ID).is_null()).then(RIGHT_ID)
-        rows = net(told.with_columns(pl.col(LEFT_ID).alias(RESULT[0]), product.alias(RESULT[1])))
+        rows = net(emitted.with_columns(pl.col(LEFT_ID).alias(RESULT[0]), product.alias(RESULT[1])))
         for *result, old, new, _ in rows.select(*RESULT, OLD, NEW, SOURCE).rows():
             assert self.view.pop(tuple(result), None) == old
             if new is not None:
@@ -129,7 +129,7 @@ def test_after_every_batch_the_view_is_a_fresh_join(how, seed):
 
 
 def test_a_key_that_has_moved_to_another_partition_is_refused():
-    """Which of two changes is newer is told by their offsets, within a partition."""
+    """Offsets say which of two changes is newer, within a partition."""
     step, row = ViewStep("inner", pl.DataFrame(schema=RUN)), frame([change("a", "a", 1, 1, 7)])
     moved_on = row.with_columns(pl.col(SOURCE).struct.with_fields(partition=pl.lit(2, pl.Int32)))
     run = step([], row, 0, 0).changed

@@ -93,9 +93,9 @@ def expected(make, batches):
         for key, time, number in rows:
             by_key[key].append((time, number))
         for key in {*by_key, *ones}:
-            told, missed = ones[key].step(by_key[key], now)
+            emitted, missed = ones[key].step(by_key[key], now)
             results += [
-                (key, start, end, kind, sorted(n for _, n in rows)) for start, end, kind, rows in told
+                (key, start, end, kind, sorted(n for _, n in rows)) for start, end, kind, rows in emitted
             ]
             late += [(key, *row) for row in missed]
         found.append((sorted_results(results), sorted(late, key=str)))
@@ -133,17 +133,17 @@ def test_sliding_windows_are_those_of_the_reference(size, within):
 
 @pytest.mark.parametrize("within", [0, 9])
 def test_rows_of_overlapping_windows_add_up(within):
-    """Each row is told, waits or is missed, once for each window that it belongs to."""
+    """Each row is emitted, waits or is missed, once for each window that it belongs to."""
     plain = reference.Fixed(12, 5)
     for seed in range(3):
         engine = Panes(("key",), AGGREGATES, within, Fixed(micros(12), micros(5)))
-        kept, last, told, came, missed = None, BEFORE, {}, 0, 0
+        kept, last, emitted, came, missed = None, BEFORE, {}, 0, 0
         for rows, now in steps(seed):
             taken = engine.take(kept, frame(rows), last, now)
             kept, last, missed = taken.kept, now, missed + taken.missed
             came += sum(len(plain.starts(time)) for _, time, _ in rows)
-            told |= {(row[0], row[1]): row[4] for row in engine.finished(taken.results).rows()}
-            assert came == sum(told.values()) + engine.waiting(kept, last) + missed, seed
+            emitted |= {(row[0], row[1]): row[4] for row in engine.finished(taken.results).rows()}
+            assert came == sum(emitted.values()) + engine.waiting(kept, last) + missed, seed
         assert missed
 
 
@@ -246,10 +246,10 @@ def test_windows_without_a_key_are_those_of_one_key(make):
     batches = [([("only", time, number) for _, time, number in rows], now) for rows, now in steps(5)]
     keyed = run(make(("key",)), batches)
     engine, kept, last = make(()), None, BEFORE
-    for (rows, now), (told, _) in zip(batches, keyed, strict=True):
+    for (rows, now), (emitted, _) in zip(batches, keyed, strict=True):
         taken = engine.take(kept, frame(rows), last, now)
         found = engine.finished(taken.results).rows()
-        assert sorted_results(("only", *r[:3], sorted(r[4])) for r in found) == told
+        assert sorted_results(("only", *r[:3], sorted(r[4])) for r in found) == emitted
         kept, last = taken.kept, now
 
 

@@ -20,7 +20,7 @@ TEXT = Source(SchemaKind.AVRO, '"string"')
 PROTO = 'syntax = "proto3"; message Order { %s id = 1; }'
 SPINS = Source(SchemaKind.JSON, "spin")
 GREEDY = Source(SchemaKind.JSON, "memory")
-# A schema that still took too long or too much would be mended: so a worker is told what to do.
+# A schema that still took too long or too much would be mended: so a worker gets what to do.
 PLANTED = """
 import time
 from penstock.registry import judge, worker
@@ -44,7 +44,7 @@ main = worker.main
 
 @pytest.fixture
 def planted(tmp_path, monkeypatch):
-    """Workers whose judge can be told to fail."""
+    """Workers whose judge can be made to fail."""
     (tmp_path / "planted_worker.py").write_text(PLANTED)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr("penstock.registry.workers._MODULE", "planted_worker")
@@ -109,7 +109,7 @@ def test_a_schema_that_waits_for_nothing_is_ended_too(planted):
     found.close()
 
 
-def test_a_bug_is_told_and_the_next_schema_is_judged(workers, caplog):
+def test_a_bug_is_reported_and_the_next_schema_is_judged(workers, caplog):
     with pytest.raises(InvalidSchemaError, match="KeyError"):
         workers.canonical(Source(SchemaKind.JSON, "bug"))
     assert "planted_worker" in caplog.text or "canonical" in caplog.text

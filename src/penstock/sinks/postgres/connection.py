@@ -88,7 +88,7 @@ def _parsed(address: Secret) -> dict[str, str | int | None]:
 
 
 def _unreachable(error: psycopg.Error) -> PenstockError:
-    """Tell only what the server or the network said: the client quotes pieces of the address."""
+    """Return only what the server or the network said: the client quotes pieces of the address."""
     _, failed, said = str(error).rpartition("failed: ")
     cause = said.splitlines()[0] if failed else "the address leads nowhere"
     return SinkError(

@@ -9,7 +9,7 @@ FIELDS = ["a", "b", "c", "d", "e"]
 SYMBOLS = ["RED", "GREEN", "BLUE", "GREY"]
 PRIMITIVES = ["null", "boolean", "int", "long", "float", "double", "bytes", "string"]
 DEFAULTS = {"null": None, "boolean": True, "int": 7, "long": 8, "float": 1.5, "double": 2.5, "string": "x"}
-# In one union fastavro's writer can't tell these apart by the datum.
+# In one union fastavro's writer can't distinguish these by the datum.
 ALIKE = [{"int", "long"}, {"float", "double"}, {"string", "enum"}, {"bytes", "fixed"}]
 
 

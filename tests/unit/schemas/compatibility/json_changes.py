@@ -1,4 +1,4 @@
-"""Random JSON Schemas, random changes to them, and documents that try to tell two schemas apart."""
+"""Random JSON Schemas, random changes to them, and documents that try to distinguish two schemas."""
 
 import copy
 

@@ -45,7 +45,7 @@ def test_a_mode_says_who_must_read_whom(mode, new, earlier, expected):
     assert [(problem.direction, problem.against) for problem in found] == expected
 
 
-def test_one_break_against_many_versions_is_told_once_against_the_newest():
+def test_one_break_against_many_versions_is_reported_once_against_the_newest():
     found = problems_in_mode(1, [4, 4, 4], Mode.BACKWARD_TRANSITIVE, grows)
     assert [problem.against for problem in found] == [2]
 
