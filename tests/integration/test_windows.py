@@ -126,7 +126,7 @@ def test_windows_with_a_late_policy_are_those_of_the_reference(shape, spark):
 
 
 def test_a_sliding_window_has_the_columns_of_its_event(spark):
-    """As a stream that is emitted late in parts, and in replay: each event once, with what was before it."""
+    """As a stream that comes late in parts, and in replay: each event once, with what was before it."""
     windowing = windows.sliding("8 seconds", time="at", by="key", watermark=f"{DELAY} seconds", buckets=3)
     counted = windowing.agg(n=agg.count(), total=agg.sum("amount"), numbers=agg.collect("number"))
     events = [("a", 0, 1), ("b", 1, 2), ("a", 7, 3), ("a", 7, 4), ("a", 8, 5), ("a", 20, 6)]

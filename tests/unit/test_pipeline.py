@@ -86,14 +86,14 @@ def test_a_pipeline_has_each_flow_once():
         add(copy)
 
 
-def test_what_a_changed_flow_can_keep_is_emitted():
+def test_what_a_changed_flow_can_keep_is_found():
     before = {"reads": ["a", "b"], "state": [{"step": "Aggregate", "shape": ["card string", "n bigint"]}]}
     after = {"reads": ["b", "c"], "state": [{"step": "Aggregate", "shape": ["card string", "n double"]}]}
-    emitted = {each.subject: (each.kept, each.reason) for each in compare_state(before, after)}
-    assert emitted["position in a"] == (False, "the flow does not read it any more")
-    assert emitted["position in b"][0]
-    assert not emitted["position in c"][0]
-    assert emitted["state of step 1 (Aggregate)"] == (False, "it had n bigint, it would have n double")
+    found = {each.subject: (each.kept, each.reason) for each in compare_state(before, after)}
+    assert found["position in a"] == (False, "the flow does not read it any more")
+    assert found["position in b"][0]
+    assert not found["position in c"][0]
+    assert found["state of step 1 (Aggregate)"] == (False, "it had n bigint, it would have n double")
     assert all(each.kept for each in compare_state(before, before))
 
 
@@ -109,7 +109,7 @@ class NoBroker:
         raise OSError("there is no broker")
 
 
-def test_trouble_is_logged_if_nobody_else_is_emitted(monkeypatch, caplog):
+def test_trouble_is_logged_if_nobody_else_hears(monkeypatch, caplog):
     monkeypatch.setattr(flow_run, "Attempt", NoBroker)
     run = flow_run.FlowRun(
         flow_job(Pipeline("clock"), describe()), None, None, SimpleNamespace(path=""), lanes=1

@@ -112,11 +112,13 @@ def _are_windows(schema: StructType) -> bool:
 
 
 def _held(results: DataFrame) -> Column:
-    """What a row holds, in the order and by the names of which its id was made ever since."""
-    names = {each.name: each.name for each in results.schema if not isinstance(each.dataType, NullType)}
-    names |= {SIDE_OUTPUT: STORED} if SIDE_OUTPUT in names else {}
-    held = sorted((stored, name) for name, stored in names.items() if name != SOURCE)
-    return F.struct(*(F.col(f"`{name}`").alias(stored) for stored, name in held))
+    return F.struct(*(F.col(f"`{name}`").alias(stored) for stored, name in stored_names(results.schema)))
+
+
+def stored_names(schema: StructType) -> list[tuple[str, str]]:
+    """Return what an id is made of: the columns in order, each by the name that ids have it under."""
+    names = [each.name for each in schema if not isinstance(each.dataType, NullType)]
+    return sorted((STORED if name == SIDE_OUTPUT else name, name) for name in names if name != SOURCE)
 
 
 def _side_routes(side_outputs: Mapping[str, Topic[Any]], flow: str, ids: Mapping[str, int]) -> list[Route]:

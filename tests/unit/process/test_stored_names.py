@@ -1,0 +1,133 @@
+"""What earlier releases have stored goes on under its name: state, descriptions, ids and positions."""
+
+from types import SimpleNamespace
+
+import polars as pl
+import pytest
+from pyspark.sql.types import LongType, NullType, StringType, StructField, StructType
+
+from penstock.log.redrive import _GROUP
+from penstock.pipeline.state import _operator, _used, compare_state
+from penstock.process.keyed.function import KeyedFunction
+from penstock.process.keyed.step import KeyedStep
+from penstock.process.lineage import lineage_of
+from penstock.process.migration import migrated
+from penstock.process.pinned import Pins
+from penstock.process.reordering import _STATE
+from penstock.process.side_output import SIDE_OUTPUT
+from penstock.process.state_description import StateDescription, described, difficulties
+from penstock.process.target import stored_names
+from penstock.process.vectorised import BEFORE
+from penstock.process.windows.kept import RETRACTED, RETRACTIONS
+from penstock.process.windows.sessions import Sessions
+from penstock.process.windows.shape import MICROSECOND, Session, Sliding
+from penstock.process.windows.sliding import Slides
+
+ROWS = pl.DataFrame(schema={"key": pl.String, "_us": pl.Int64})
+
+
+def events(*names):
+    """Events as state holds them, with columns of text."""
+    event = StructType([StructField(name, StringType()) for name in names])
+    return StructType([StructField("key", StringType()), StructField("_event", event)])
+
+
+def described_state(*names):
+    return described(StateDescription("held back", events(*names), ("key",), 16).to_metadata())
+
+
+def column(name):
+    return {"name": name, "type": "string", "metadata": {}}
+
+
+def node(name, *columns):
+    """A step of a plan that has the columns on both sides."""
+    found = [column(each) for each in columns]
+    sides = (SimpleNamespace(columns=found),)
+    return SimpleNamespace(name=name, columns=found, keys=found, children=sides, aggregates=[("max", found)])
+
+
+def description(*columns):
+    """What is written beside the checkpoint of a flow whose steps have the columns."""
+    steps = [node(name, *columns) for name in ("Aggregate", "Join", "Deduplicate")]
+    state, used = [_operator(each) for each in steps], [_used(each) for each in steps]
+    return {"version": "1", "reads": ["views"], "state": state, "used": used}
+
+
+def test_a_flow_with_side_outputs_goes_on_with_its_checkpoint():
+    before = {
+        "version": "1",
+        "reads": ["views"],
+        "state": [
+            {"step": "Aggregate", "shape": ["key string", "outlet string"]},
+            {"step": "Join", "shape": ["key string", "outlet string"]},
+            {
+                "step": "Deduplicate",
+                "shape": ["key string", "outlet string"],
+                "keys": ["key string", "outlet string"],
+            },
+        ],
+        "used": [["max(key, outlet)"], ["key string", "outlet string"], []],
+    }
+    after = description("key", SIDE_OUTPUT)
+    assert after == before
+    assert all(each.kept for each in compare_state(before, after))
+    assert not all(each.kept for each in compare_state(before, description("key")))
+
+
+def test_frames_with_side_outputs_are_compared_and_read():
+    before, after = described_state("n", "outlet"), described_state("n", SIDE_OUTPUT)
+    assert list(difficulties(before, after)) == []
+    assert list(before["columns"]["_event"]["type"]["struct"]) == ["n", "outlet"]
+    assert list(after["columns"]["_event"]["type"]["struct"]) == ["n", "outlet"]
+    like = pl.DataFrame({"key": ["a"], "_event": [{"n": "1", SIDE_OUTPUT: "late"}]})
+    old = pl.DataFrame({"key": ["a"], "_event": [{"n": "1", "outlet": "late"}]})
+    assert migrated(old, like.clear(), lineage_of(events("n", SIDE_OUTPUT))).equals(like)
+
+
+def test_a_users_own_column_is_not_taken_for_the_side_output():
+    found = lineage_of(events("outlet", SIDE_OUTPUT)).fields["_event"].fields
+    assert (found["outlet"].original("outlet"), found[SIDE_OUTPUT].original(SIDE_OUTPUT)) == (
+        "outlet",
+        SIDE_OUTPUT,
+    )
+    held = ["n", "outlet", SIDE_OUTPUT]
+    schema = StructType([StructField(name, StringType()) for name in held])
+    assert Pins().pin("event", schema).held == held
+
+
+def test_pinned_events_with_side_outputs_go_on():
+    kept = {"event 0": {"fields": {"n": "string", "outlet": "string"}, "room": True}}
+    schema = StructType([StructField("n", StringType()), StructField(SIDE_OUTPUT, StringType())])
+    pins = Pins(kept, began=True)
+    assert pins.pin("event", schema).held == ["n", SIDE_OUTPUT]
+    assert pins.taken == kept
+
+
+def test_ids_are_made_of_the_stored_names():
+    columns = {"rows": LongType(), SIDE_OUTPUT: StringType(), "kind": StringType(), "nothing": NullType()}
+    schema = StructType([StructField(name, kind) for name, kind in columns.items()])
+    schema = schema.add("_source", StructType([StructField("offset", LongType())]))
+    assert stored_names(schema) == [("kind", "kind"), ("outlet", SIDE_OUTPUT), ("rows", "rows")]
+
+
+@pytest.mark.parametrize(
+    "windows",
+    [Sessions(("key",), {}, 0, Session(5 * MICROSECOND)), Slides(("key",), {}, 0, Sliding(5 * MICROSECOND))],
+    ids=["sessions", "sliding"],
+)
+def test_windows_keep_whether_a_result_was_emitted_under_its_name(windows):
+    assert "_told" in windows.take(None, ROWS, BEFORE, BEFORE).kept.columns
+
+
+def test_timers_are_kept_under_their_name():
+    state = pl.DataFrame(schema={"card": pl.String, "closes": pl.Datetime("us")})
+    step = KeyedStep(
+        KeyedFunction(lambda rows, state: (state, rows), ("card",), state, ROWS, "polars"), timer="closes"
+    )
+    assert "_alarm" in step.empty.columns
+
+
+def test_what_was_written_before_is_known():
+    assert RETRACTIONS == (RETRACTED, "withdrawn")
+    assert (_GROUP, _STATE) == ("penstock.replay.", "held back")
