@@ -152,13 +152,13 @@ def _is_stateful(node: Node) -> bool:
 
 
 def _operator(node: Node) -> dict[str, Any]:
-    about: dict[str, Any] = {"step": node.name, "shape": [_spelled(each) for each in node.columns]}
+    step: dict[str, Any] = {"step": node.name, "shape": [_spelled(each) for each in node.columns]}
     frames = [found for each in node.columns if (found := described(each["metadata"])) is not None]
     if frames:
-        about["frame"] = frames[0]
+        step["frame"] = frames[0]
     if node.name.startswith("Deduplicate"):
-        about["keys"] = [_spelled(each) for each in node.keys]
-    return about
+        step["keys"] = [_spelled(each) for each in node.keys]
+    return step
 
 
 def _used(node: Node) -> list[str]:

@@ -47,8 +47,8 @@ class StateDescription:
         """What goes with the column that a processor puts out."""
         by = [self.lineage.fields[name].original(name) for name in self.by]
         columns = _columns(self.columns, self.lineage)
-        about = {"kind": self.kind, "by": by, "buckets": self.buckets, "declared": self.declared}
-        return {STATE: json.dumps(about | {"columns": columns})}
+        parts = {"kind": self.kind, "by": by, "buckets": self.buckets, "declared": self.declared}
+        return {STATE: json.dumps(parts | {"columns": columns})}
 
 
 def described(metadata: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -148,10 +148,10 @@ def _kept(shape: Shape, by: tuple[str, ...], aggregates: Mapping[str, Aggregate]
 
 def _described(kept: Kept) -> Column:
     """The count of rows, which also has in its metadata what the results are windows of."""
-    about: dict[str, Any] = {"by": list(kept.by), "place": kept.place, "each": isinstance(kept, Slides)}
+    windows: dict[str, Any] = {"by": list(kept.by), "place": kept.place, "each": isinstance(kept, Slides)}
     if isinstance(kept, Panes) and kept.shape.every < kept.shape.size:
-        about["overlap"] = [kept.shape.size // MICROSECOND, kept.shape.every // MICROSECOND]
-    return F.col(ROWS).alias(ROWS, metadata={WINDOWS: about})
+        windows["overlap"] = [kept.shape.size // MICROSECOND, kept.shape.every // MICROSECOND]
+    return F.col(ROWS).alias(ROWS, metadata={WINDOWS: windows})
 
 
 def inputs_of(rows: DataFrame, aggregates: Mapping[str, Aggregate]) -> list[Column]:
