@@ -43,6 +43,7 @@ def abort(settings):
     producer.client.abort_transaction(10)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_the_harness_finds_every_planted_bug(settings, spark, tmp_path):
     settings = replace(settings, data=tmp_path, spark=quick.SPARK)
