@@ -1,7 +1,7 @@
 """Draws the timelines of the docs from real runs: `python docs/pictures/draw.py`.
 
 Time of the events goes to the right, the order in which things happen goes down: a dot is an event that came,
-a bar is a result that was told, the dashed line is the watermark.
+a bar is a result that was emitted, the dashed line is the watermark.
 """
 
 import html
@@ -27,8 +27,8 @@ COLOURS = {
     "on time": "#3c8d5a",
     "late": "#8a5fbf",
     "corrected": "#d98a1f",
-    "withdrawn": "#9a9a9a",
-    "set aside": "#c0392b",
+    "retracted": "#9a9a9a",
+    "side output": "#c0392b",
     "left out": "#b8b8b8",
     "passed": "#3c8d5a",
 }
@@ -53,8 +53,8 @@ class Timeline:
 
     def result(self, row: Row) -> None:
         start, end = (seconds(row[name]) for name in ("start", "end"))
-        told = row.told if "told" in row else f"{row.kind}: {row.rows}"
-        self.lines.append(("bar", told, start, end, COLOURS[row.kind]))
+        label = row.label if "label" in row else f"{row.kind}: {row.rows}"
+        self.lines.append(("bar", label, start, end, COLOURS[row.kind]))
 
     def moved(self, time: float) -> None:
         self.watermark.append((len(self.lines), time))
@@ -96,12 +96,12 @@ class Timeline:
 
     def _line(self, number: int, what: str, label: str, start: float, end: float, colour: str) -> str:
         y = 50 + LINE * number + LINE / 2
-        told = f'<text x="12" y="{y + 4}" fill="{colour}">{html.escape(label)}</text>'
+        text = f'<text x="12" y="{y + 4}" fill="{colour}">{html.escape(label)}</text>'
         if what == "dot":
-            return f'{told}<circle cx="{self._x(start)}" cy="{y}" r="5" fill="{colour}"/>'
+            return f'{text}<circle cx="{self._x(start)}" cy="{y}" r="5" fill="{colour}"/>'
         x, width = self._x(start), self._x(end) - self._x(start)
         place = f'x="{x}" y="{y - 8}" width="{width}" height="16" rx="3"'
-        return f'{told}<rect {place} fill="{colour}" opacity="0.75"/>'
+        return f'{text}<rect {place} fill="{colour}" opacity="0.75"/>'
 
 
 def seconds(time: datetime) -> float:
@@ -122,26 +122,26 @@ def draw(
             if isinstance(step, list):
                 rows = [("a", at(time), number + place) for place, time in enumerate(step)]
                 number += len(rows)
-                told = feed.send(rows=rows)
+                emitted = feed.send(rows=rows)
                 for _, time, name in rows:
-                    timeline.event(seconds(time), fate(name, told, function))
+                    timeline.event(seconds(time), fate(name, emitted, function))
                 latest = max([latest, *(time - DELAY for time in step)])
             else:
-                told = feed.advance(at(step))
+                emitted = feed.advance(at(step))
                 latest = max(latest, step)
             if function not in (leaders, view):  # which have no watermark
                 timeline.moved(latest)
-            results = [row for row in told if "kind" in row and row.kind is not None]
-            for row in sorted(results, key=lambda row: (row.end, row.start, row.asDict().get("told", ""))):
+            results = [row for row in emitted if "kind" in row and row.kind is not None]
+            for row in sorted(results, key=lambda row: (row.end, row.start, row.asDict().get("label", ""))):
                 timeline.result(row)
     (HERE / f"{function.__name__}.svg").write_text(timeline.svg())
 
 
-def fate(number: int, told: list[Row], function: object) -> str:
+def fate(number: int, emitted: list[Row], function: object) -> str:
     """What became of an event, as far as it is known when it came."""
-    own = [row for row in told if "n" in row and row.n == number]
-    if own and own[0].outlet is not None:
-        return "set aside"
+    own = [row for row in emitted if "n" in row and row.n == number]
+    if own and own[0]._side_output is not None:
+        return "side output"
     if function is duplicates:
         return "passed" if own else "left out"
     return "event"
@@ -158,7 +158,7 @@ STORY: list[Step] = [[3, 8, 12], [21], [9], [33, 28], [14], 60.0, [25], [62]]
 
 
 def tumbling(rows: DataFrame) -> DataFrame:
-    """Tumbling windows of 20 s, corrected for 20 s; what is later is set aside"""
+    """Tumbling windows of 20 s, corrected for 20 s; what is later goes to a side output"""
     return rows.transform(windows.tumbling("20 seconds", **LATE).agg(seen=agg.count()))
 
 
@@ -178,7 +178,7 @@ def sliding(rows: DataFrame) -> DataFrame:
 
 
 def native(rows: DataFrame) -> DataFrame:
-    """Native tumbling windows of 20 s: told once, and Spark drops what is late"""
+    """Native tumbling windows of 20 s: emitted once, and Spark drops what is late"""
     windowing = windows.tumbling("20 seconds", time="at", by="key", watermark="5 seconds")
     return rows.transform(windowing.agg(F.count("*").alias("rows")))
 
@@ -187,11 +187,11 @@ def top(rows: DataFrame) -> DataFrame:
     """The two greatest of three keys, which take turns, in each window of 20 s"""
     minutes = windows.tumbling("20 seconds", time="at", by="key", watermark="5 seconds")
     best = taking_turns(rows).transform(minutes.top(2, "views", F.count("*").alias("views")))
-    return best.withColumn("told", F.format_string("%d. %s: %d", "rank", "key", "views"))
+    return best.withColumn("label", F.format_string("%d. %s: %d", "rank", "key", "views"))
 
 
 def leaders(rows: DataFrame) -> DataFrame:
-    """The two greatest of three keys over all that has come: places that have changed are told"""
+    """The two greatest of three keys over all that has come: places that have changed are emitted"""
     best = taking_turns(rows).transform(
         ranking.top(2, "views", by="key", views=agg.count(), last=agg.max("at"))
     )
@@ -199,7 +199,7 @@ def leaders(rows: DataFrame) -> DataFrame:
         F.lit(START).alias("start"),
         F.col("last").alias("end"),
         F.lit("on time").alias("kind"),
-        F.format_string("%d. %s: %d", "place", "key", "views").alias("told"),
+        F.format_string("%d. %s: %d", "place", "key", "views").alias("label"),
     )
 
 
@@ -207,7 +207,7 @@ def sketched(rows: DataFrame) -> DataFrame:
     """About how many different keys there are in each window of 20 s"""
     windowing = windows.tumbling("20 seconds", time="at", watermark="5 seconds")
     counted = taking_turns(rows).transform(windowing.agg(sketches.distinct("key", error=0.02).alias("keys")))
-    return counted.withColumn("told", F.format_string("about %d keys", "keys"))
+    return counted.withColumn("label", F.format_string("about %d keys", "keys"))
 
 
 def recent(rows: DataFrame) -> DataFrame:
@@ -217,7 +217,7 @@ def recent(rows: DataFrame) -> DataFrame:
         (F.col("event.at") - F.expr("interval 20 seconds")).alias("start"),
         F.col("event.at").alias("end"),
         F.lit("on time").alias("kind"),
-        F.format_string("recent: %d", keyed.count()).alias("told"),
+        F.format_string("recent: %d", keyed.count()).alias("label"),
     )
 
 
@@ -234,7 +234,7 @@ def duplicates(rows: DataFrame) -> DataFrame:
 
 
 def split(rows: DataFrame) -> tuple[DataFrame, DataFrame]:
-    """Every second row is of the other side; where it is in the log, as flows tell it."""
+    """Every second row is of the other side; where it is in the log, as flows have it."""
     place = F.struct(
         F.lit("log").alias("topic"), F.lit(0).alias("partition"), F.col("n").alias("offset"),
         F.col("at").alias("written"),
@@ -260,7 +260,7 @@ def within(rows: DataFrame) -> DataFrame:
         F.coalesce("other.at", "one.at").alias("start"),
         (F.col("one.at") + F.expr("interval 1 second")).alias("end"),
         F.when(alone, "corrected").otherwise("on time").alias("kind"),
-        F.when(alone, "alone").otherwise("a pair").alias("told"),
+        F.when(alone, "alone").otherwise("a pair").alias("label"),
     )
 
 
@@ -268,7 +268,7 @@ def as_of(rows: DataFrame) -> DataFrame:
     """Events and rows of a table in turns: the row that was there at the time of an event"""
     events, table = split(rows)
     then = joins.as_of(
-        table, on="key", time="at", since="at", keeps="1 hour", watermark="5 seconds", buckets=1
+        table, on="key", time="at", since="at", history="1 hour", watermark="5 seconds", buckets=1
     )
     row = F.col("row.at")
     return events.transform(then).select(
@@ -277,7 +277,7 @@ def as_of(rows: DataFrame) -> DataFrame:
         F.when(row.isNull(), "corrected").otherwise("on time").alias("kind"),
         F.when(row.isNull(), F.lit("no row yet"))
         .otherwise(F.format_string("row of %d s", F.unix_timestamp(row) - F.lit(int(START.timestamp()))))
-        .alias("told"),
+        .alias("label"),
     )
 
 
@@ -290,7 +290,7 @@ def view(rows: DataFrame) -> DataFrame:
         F.coalesce(F.greatest("order.at", "price.at"), "order.at").alias("start"),
         (F.greatest("order.at", "price.at") + F.expr("interval 3 seconds")).alias("end"),
         F.when(F.col("change") == "update", "corrected").otherwise("on time").alias("kind"),
-        F.format_string("%s order %d", "change", F.col("order.n")).alias("told"),
+        F.format_string("%s order %d", "change", F.col("order.n")).alias("label"),
     )
 
 

@@ -115,6 +115,8 @@ def test_tail_decodes_groups_report_and_dead_letters_come_back(penstock, shop, s
     penstock("groups", "reset", unique, orders.name, "--to", "beginning", "--yes")
     assert sum(row["events"] for row in json.loads(penstock("groups", "lag", unique, "--json"))) == 6
     penstock("groups", "reset", unique, orders.name, "--to", "sometime", code=78)
+    assert "no partition 9" in penstock("groups", "reset", unique, orders.name, "--to", "9=1", code=78)
+    assert "not 999999" in penstock("groups", "reset", unique, orders.name, "--to", "0=999999", code=78)
     assert json.loads(penstock("topics", "redrive", orders.name, "--json")) == {
         "sent": 0,
         "still_dead": 1,
@@ -171,6 +173,23 @@ def test_help_has_an_example(penstock, words):
 def test_no_modules_is_reported(penstock):
     assert "penstock.toml" in penstock("topics", "plan", code=78)
     assert "no file" in penstock("topics", "plan", "nothing.py", code=78)
+
+
+@pytest.mark.parametrize(("text", "line"), [("x = (", 1), ("\nimport nothing_of_this_name", 2), ("1 / 0", 1)])
+def test_a_module_that_is_broken_is_reported_with_its_place(penstock, tmp_path, text, line):
+    (tmp_path / "broken.py").write_text(text)
+    shown = penstock("topics", "plan", "broken.py", code=78)
+    assert "can't be imported" in shown
+    assert f"broken.py:{line}" in shown
+
+
+def test_what_does_not_exist_is_an_error(penstock, unique):
+    assert "does not exist" in penstock("groups", "lag", unique, code=78)
+    assert "does not exist" in penstock("topics", "redrive", unique, code=78)
+
+
+def test_the_version_is_shown(penstock):
+    assert penstock("--version").startswith("penstock ")
 
 
 def test_schemas_from_register_to_diff(penstock, tmp_path, unique):

@@ -6,11 +6,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from tests import quick
 
-from penstock.apps.fraud.demo import Plan, run_fraud
+from penstock.apps.fraud.demo import run_fraud
 from penstock.apps.fraud.events import TOPICS, alerts, history, models, profiles, suspects, transactions
 from penstock.apps.fraud.expected import Judge
 from penstock.apps.fraud.model import train
 from penstock.apps.fraud.pipeline import fraud
+from penstock.apps.fraud.plan import Plan
 from penstock.apps.fraud.report import quality
 from penstock.apps.fraud.traffic import REASONS, Traffic, past_cases
 from penstock.local import running

@@ -2,19 +2,18 @@
 
 import time
 from collections.abc import Iterable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from penstock.apps.fraud.demo import Plan, run_fraud
-from penstock.apps.fraud.pipeline import CHECKPOINT
-from penstock.apps.fraud.report import Report as FraudReport
-from penstock.apps.fraud.report import percentile
-from penstock.apps.tour.tour import MEMBERS, Report, take_tour
+from penstock.apps.fraud.plan import CHECKPOINT_INTERVAL, Plan
 from penstock.cli.output import console
-from penstock.local import running
+
+if TYPE_CHECKING:
+    from penstock.apps.fraud.report import Report as FraudReport
+    from penstock.apps.tour.tour import Report
 
 app = typer.Typer(help="The platform at work, on this machine.", no_args_is_help=True)
 _FAILED = 70
@@ -29,6 +28,9 @@ def fraud(
 
     Example: penstock demo fraud --rate 200 --seconds 20
     """
+    from penstock.apps.fraud.demo import run_fraud
+    from penstock.local import running
+
     console.print("[bold]Fraud[/bold]: rules, a model and a pattern, in real time, through a kill -9")
     began = time.monotonic()
     with console.status("starting Kafka") as status, running(services=("kafka",)) as settings:
@@ -52,7 +54,9 @@ def fraud(
     console.print("[green]0 lost, 0 duplicate, 0 wrong; nothing is left running[/green]")
 
 
-def _measured(report: FraudReport) -> Iterable[tuple[str, str, str]]:
+def _measured(report: "FraudReport") -> Iterable[tuple[str, str, str]]:
+    from penstock.apps.fraud.report import percentile
+
     yield "transactions", f"{report.sent:,}", f"in; {report.rate:,} a second, but for the start"
     yield "alerts", f"{report.alerts:,}", "out, each once, by readers that leave duplicates out"
     yield "re-emitted", f"{report.repeated:,}", "written since the last checkpoint when it was killed"
@@ -61,7 +65,7 @@ def _measured(report: FraudReport) -> Iterable[tuple[str, str, str]]:
     yield "users", f"{report.users:,}", f"with suspicious acts, {report.miscounted} of them miscounted"
     p50, p99 = (f"{percentile(report.between, share):,.0f} ms" for share in (0.5, 0.99))
     yield "p50", p50, "from a transaction's making to its alert's being read"
-    yield "p99", p99, f"between checkpoints, which are every {CHECKPOINT}"
+    yield "p99", p99, f"between checkpoints, which are every {CHECKPOINT_INTERVAL}"
     waited = f"{len(report.waited):,} of {len(report.latencies):,} alerts waited"
     longest = f"longest of {report.checkpoints} checkpoints; {waited}"
     yield "pause", f"{1000 * max(report.waited, default=0.0):,.0f} ms", longest
@@ -72,7 +76,7 @@ def _measured(report: FraudReport) -> Iterable[tuple[str, str, str]]:
     yield "caught up", f"{report.caught_up_seconds:,.1f} s", "from kill -9 until alerts came without delay"
 
 
-def _quality(report: FraudReport) -> Table:
+def _quality(report: "FraudReport") -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("rule", style="bold")
     for name in ("labelled", "precision", "recall"):
@@ -90,6 +94,9 @@ def log(
 
     Example: penstock demo log --events 20000
     """
+    from penstock.apps.tour.tour import take_tour
+    from penstock.local import running
+
     console.print("[bold]The log[/bold]: a broker, a group of three, a kill -9")
     with console.status("starting Kafka") as status, running(services=("kafka",)) as settings:
         status.stop()
@@ -111,7 +118,9 @@ def log(
     console.print("[green]0 lost; nothing is left running[/green]")
 
 
-def _read(report: Report) -> Iterable[tuple[str, str, str]]:
+def _read(report: "Report") -> Iterable[tuple[str, str, str]]:
+    from penstock.apps.tour.tour import MEMBERS
+
     sent_rate, read_rate = report.sent / report.sent_seconds, report.distinct / report.read_seconds
     yield "sent", f"{report.sent:,}", f"typed payments, {sent_rate:,.0f}/s, acknowledged by the log"
     took = f"by a group of {MEMBERS} in {report.read_seconds:.1f} s, {read_rate:,.0f}/s"

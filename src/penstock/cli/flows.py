@@ -6,7 +6,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import psutil
 import typer
@@ -16,11 +16,10 @@ from penstock.cli.identity import find, identity
 from penstock.cli.modules import declared_pipeline
 from penstock.cli.output import Json, console, show
 from penstock.errors import FlowError, SettingsError
-from penstock.pipeline import Conservation, Runner
-from penstock.pipeline import forget as forget_flow
-from penstock.pipeline import verify as verify_pipeline
-from penstock.process import session
 from penstock.settings import Settings
+
+if TYPE_CHECKING:
+    from penstock.pipeline import Conservation
 
 Module = Annotated[list[str] | None, typer.Option("--module", "-m", help="Where the pipeline is declared.")]
 _PATIENCE = 120.0
@@ -55,6 +54,8 @@ def run(
 
     Example: penstock run fraud -m shop.py --mode realtime
     """
+    from penstock.pipeline import Runner
+
     settings = Settings.load()
     settings = replace(settings, spark={**settings.spark, **_pairs(conf or [])})
     found = declared_pipeline(pipeline, tuple(module or settings.modules))
@@ -103,11 +104,14 @@ def verify(pipeline: str, module: Module = None, as_json: Json = False) -> None:
 
     Example: penstock verify fraud -m shop.py
     """
+    from penstock import pipeline as pipelines
+    from penstock.process import session
+
     settings = Settings.load()
     found = declared_pipeline(pipeline, tuple(module or settings.modules))
     spark = session(settings, name=f"verify {pipeline}")
     try:
-        verifications = verify_pipeline(found, settings, spark, report=None if as_json else _report)
+        verifications = pipelines.verify(found, settings, spark, report=None if as_json else _report)
     finally:
         spark.stop()
     show(verifications, _COLUMNS, as_json=as_json, empty="no flows")
@@ -131,6 +135,9 @@ def forget(
 
     Flows behind it stop waiting for what it has not read. Example: penstock forget shop old_bill
     """
+    from penstock import pipeline as pipelines
+    from penstock.process import session
+
     settings = Settings.load()
     if (found := _running(settings, pipeline)) is not None:
         raise FlowError(f"pipeline {pipeline!r} runs, as process {found.pid}", hint="stop it first")
@@ -138,13 +145,13 @@ def forget(
         typer.confirm(f"Forget all that flow {flow!r} of {pipeline!r} knows?", abort=True)
     spark = session(settings, name=f"forget {pipeline}.{flow}")
     try:
-        for each in forget_flow(spark, settings, pipeline, flow):
+        for each in pipelines.forget(spark, settings, pipeline, flow):
             console.print(f"removed {each}", markup=False)
     finally:
         spark.stop()
 
 
-def _sum(rows: Conservation) -> str:
+def _sum(rows: "Conservation") -> str:
     """Where the rows of windows are."""
     sign = "=" if rows.exact else "≠"
     return (

@@ -2,15 +2,17 @@
 
 import json
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
 from penstock.cli.output import Json, console, show
 from penstock.errors import ConfigurationError
-from penstock.log import Groups, Position, from_beginning, from_end, from_offsets, from_time
 from penstock.settings import Settings
+
+if TYPE_CHECKING:
+    from penstock.log import Groups, Position
 
 app = typer.Typer(help="Consumer groups: members, lag and positions.", no_args_is_help=True)
 
@@ -21,7 +23,7 @@ def list_(as_json: Json = False) -> None:
 
     Example: penstock groups list
     """
-    rows = [{"group": each.group, "state": each.state} for each in Groups(Settings.load()).all()]
+    rows = [{"group": each.group, "state": each.state} for each in _groups().all()]
     show(
         rows, ("group", "state"), as_json=as_json, empty="no groups yet: one appears when a consumer joins it"
     )
@@ -33,7 +35,7 @@ def describe(group: str, as_json: Json = False) -> None:
 
     Example: penstock groups describe billing
     """
-    state = Groups(Settings.load()).describe(group)
+    state = _groups().describe(group)
     rows = [
         {
             "member": member.static_id or member.id,
@@ -55,6 +57,10 @@ def lag(group: str, as_json: Json = False) -> None:
 
     Example: penstock groups lag billing
     """
+    groups = _groups()
+    found = groups.lag(group)
+    if not found:
+        groups.describe(group)  # or say that there is none
     rows = [
         {
             "topic": each.topic,
@@ -64,7 +70,7 @@ def lag(group: str, as_json: Json = False) -> None:
             "events": each.events,
             "seconds": round(each.seconds, 1),
         }
-        for each in Groups(Settings.load()).lag(group)
+        for each in found
     ]
     columns = ("topic", "partition", "position", "end", "events", "seconds")
     show(rows, columns, as_json=as_json, empty=f"group {group} has no positions")
@@ -82,13 +88,21 @@ def reset(
 
     Example: penstock groups reset billing orders --to beginning --yes
     """
-    moves = Groups(Settings.load()).reset(group, topic, _position(to), dry_run=not yes)
+    moves = _groups().reset(group, topic, _position(to), dry_run=not yes)
     show(moves, ("partition", "before", "after"), as_json=as_json, empty="no partitions")
     if not yes and not as_json:
         console.print("nothing was changed: add --yes to do it")
 
 
-def _position(text: str) -> Position:
+def _groups() -> "Groups":
+    from penstock.log import Groups
+
+    return Groups(Settings.load())
+
+
+def _position(text: str) -> "Position":
+    from penstock.log import from_beginning, from_end, from_offsets, from_time
+
     if text in ("beginning", "end"):
         return from_beginning() if text == "beginning" else from_end()
     try:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -14,9 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.errors import SettingsError
-from penstock.local import SERVICES, Platform, ServiceStatus
-from penstock.local.files import last_lines
 from penstock.settings import Settings
+
+if TYPE_CHECKING:
+    from penstock.local import ServiceStatus
 
 NOT_RUNNING = 3
 _COLOURS = {"running": "green", "stopped": "yellow", "crashed": "red"}
@@ -45,6 +46,8 @@ def up(
 
     Example: penstock up --kafka-port 9092
     """
+    from penstock.local import Platform
+
     console = Console(markup=False, emoji=False)
     platform = Platform(_folder(data), kafka_port, postgres_port)
     began = time.monotonic()
@@ -58,6 +61,8 @@ def down(data: Data = None) -> None:
 
     Example: penstock down
     """
+    from penstock.local import Platform
+
     console = Console(markup=False, emoji=False)
     with console.status("stopping"):
         Platform(_folder(data)).down(console.print)
@@ -71,6 +76,8 @@ def status(
 
     Example: penstock status --json
     """
+    from penstock.local import Platform
+
     found = Platform(_folder(data)).status()
     if as_json:
         typer.echo(json.dumps([asdict(one) for one in found], default=str, indent=2))
@@ -90,6 +97,9 @@ def logs(
 
     Example: penstock logs kafka --lines 100 --follow
     """
+    from penstock.local import SERVICES, Platform
+    from penstock.local.files import last_lines
+
     if service not in SERVICES:
         raise SettingsError(f"there is no service {service!r}", hint=f"known are {', '.join(SERVICES)}")
     path = Platform(_folder(data), services=(service,)).status()[0].log
@@ -119,7 +129,7 @@ def _folder(data: Path | None) -> Path:
     return Settings.load().data if data is None else data
 
 
-def _table(found: list[ServiceStatus]) -> Table:
+def _table(found: "list[ServiceStatus]") -> Table:
     table = Table("service", "state", "address", "pid", "up for", "version", box=None, pad_edge=False)
     table.add_column("log", overflow="fold")
     for one in found:

@@ -1,6 +1,7 @@
 """The command line: one app, its groups of commands, and errors as a person would put them."""
 
 import sys
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -11,7 +12,6 @@ from penstock.errors import PenstockError
 
 app = typer.Typer(
     name="penstock",
-    help="Penstock: typed events, a replayable log and flows on Spark, on this machine or a cluster.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -24,6 +24,22 @@ app.add_typer(topics.app, name="topics")
 app.add_typer(groups.app, name="groups")
 app.add_typer(schemas.app, name="schemas")
 app.add_typer(state.app, name="state")
+
+
+def _show_version(wanted: bool) -> None:
+    from importlib.metadata import version
+
+    if wanted:
+        typer.echo(f"penstock {version('penstock')}")
+        raise typer.Exit
+
+
+Version = typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and end.")
+
+
+@app.callback()
+def penstock(show_version: Annotated[bool, Version] = False) -> None:
+    """Penstock: typed events, a replayable log and flows on Spark, on this machine or a cluster."""
 
 
 def run() -> None:

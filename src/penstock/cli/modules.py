@@ -3,25 +3,32 @@
 import importlib
 import importlib.util
 import sys
+import traceback
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from penstock.errors import SettingsError
-from penstock.log import Topic
-from penstock.pipeline import Pipeline
+from penstock.errors import PenstockError, SettingsError
+
+if TYPE_CHECKING:
+    from penstock.log import Topic
+    from penstock.pipeline import Pipeline
 
 T = TypeVar("T")
 
 
-def declared_topics(modules: tuple[str, ...]) -> list[Topic[Any]]:
+def declared_topics(modules: tuple[str, ...]) -> "list[Topic[Any]]":
     """Return every topic that stands in the modules, by name; a module is `shop.topics` or `shop.py`."""
+    from penstock.log import Topic
+
     found = _declared(modules, Topic)
     return [found[name] for name in sorted(found)]
 
 
-def declared_pipeline(name: str, modules: tuple[str, ...]) -> Pipeline:
+def declared_pipeline(name: str, modules: tuple[str, ...]) -> "Pipeline":
     """Return the pipeline of this name, or say which ones the modules declare."""
+    from penstock.pipeline import Pipeline
+
     found = _declared(modules, Pipeline)
     if name not in found:
         raise SettingsError(
@@ -45,7 +52,7 @@ def _declared(modules: tuple[str, ...], kind: type[T]) -> dict[str, T]:
     }
 
 
-def declared_topic(name: str, modules: tuple[str, ...]) -> Topic[Any] | None:
+def declared_topic(name: str, modules: tuple[str, ...]) -> "Topic[Any] | None":
     """Return the topic of this name if the modules declare it."""
     if not modules:
         return None
@@ -59,8 +66,8 @@ def _load(name: str) -> ModuleType:
         sys.path.insert(0, str(Path.cwd()))
     try:
         return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        raise SettingsError(f"module {name!r} can't be imported: {error}") from error
+    except Exception as error:
+        raise _not_importable(name, error) from error
 
 
 def _load_file(path: Path) -> ModuleType:
@@ -74,5 +81,24 @@ def _load_file(path: Path) -> ModuleType:
         sys.path.append(folder)  # Spark's workers import it by its name, and it may import its neighbours
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module  # dataclasses look their module up by name
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[path.stem]
+        raise _not_importable(str(path), error) from error
     return module
+
+
+def _not_importable(name: str, error: Exception) -> PenstockError:
+    """Return the error of a module's own code with its place; those of ours stay what they are."""
+    if isinstance(error, PenstockError):
+        return error
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f"{error.filename}:{error.lineno}" if isinstance(error, SyntaxError) else _place(frames)
+    return SettingsError(
+        f"module {name!r} can't be imported: {type(error).__name__}: {error}", hint=f"see {place}"
+    )
+
+
+def _place(frames: traceback.StackSummary) -> str:
+    return f"{frames[-1].filename}:{frames[-1].lineno}"

@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from penstock.cli.output import console
-from penstock.registry import Limits, Registry, check_address, serve
 from penstock.settings import Settings, reveal
 
 
@@ -24,6 +23,8 @@ def registry(
 
     Example: penstock registry --port 8081
     """
+    from penstock.registry import Limits, Registry, check_address, serve
+
     settings = Settings.load()
     limits, given = Limits.of(settings), settings.registry.get("token")
     token = None if given is None else reveal(given)

@@ -3,22 +3,24 @@
 import difflib
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
 from penstock.cli.output import Json, console, show
 from penstock.errors import SettingsError
-from penstock.registry import Registry, SchemaRecord
-from penstock.schemas import SchemaKind
 from penstock.settings import Settings
+
+if TYPE_CHECKING:
+    from penstock.registry import Registry, SchemaRecord
+    from penstock.schemas import SchemaKind
 
 app = typer.Typer(help="Schemas: list, show, diff, check and register.", no_args_is_help=True)
 File = Annotated[
     Path, typer.Argument(help="The schema: .avsc (Avro), .json (JSON Schema) or .proto (Protobuf).")
 ]
-_KINDS = {".avsc": SchemaKind.AVRO, ".json": SchemaKind.JSON, ".proto": SchemaKind.PROTOBUF}
+_KINDS = {".avsc": "AVRO", ".json": "JSON", ".proto": "PROTOBUF"}
 
 
 @app.command("list")
@@ -27,7 +29,7 @@ def list_(as_json: Json = False) -> None:
 
     Example: penstock schemas list
     """
-    with Registry(Settings.load()) as registry:
+    with _registry() as registry:
         rows = []
         for subject in registry.subjects():
             newest = registry.version(subject)
@@ -51,7 +53,7 @@ def show_(
 
     Example: penstock schemas show orders-value 2
     """
-    with Registry(Settings.load()) as registry:
+    with _registry() as registry:
         record = registry.version(subject, version)
     if as_json:
         whole = {"subject": subject, "version": record.version, "id": record.id, "type": record.kind.value}
@@ -68,7 +70,7 @@ def diff(subject: str, old: int, new: int) -> None:
 
     Example: penstock schemas diff orders-value 1 2
     """
-    with Registry(Settings.load()) as registry:
+    with _registry() as registry:
         before, after = (registry.version(subject, version) for version in (old, new))
     lines = difflib.unified_diff(
         _pretty(before).splitlines(),
@@ -86,7 +88,7 @@ def check(subject: str, file: File, as_json: Json = False) -> None:
 
     Example: penstock schemas check orders-value order.avsc
     """
-    with Registry(Settings.load()) as registry:
+    with _registry() as registry:
         problems = registry.check(subject, *_read(file))
         mode = registry.mode(subject)
     if as_json:
@@ -108,7 +110,7 @@ def register_(subject: str, file: File, as_json: Json = False) -> None:
 
     Example: penstock schemas register orders-value order.avsc
     """
-    with Registry(Settings.load()) as registry:
+    with _registry() as registry:
         record = registry.register(subject, *_read(file))
     if as_json:
         typer.echo(json.dumps({"subject": subject, "version": record.version, "id": record.id}))
@@ -116,15 +118,23 @@ def register_(subject: str, file: File, as_json: Json = False) -> None:
         console.print(f"{subject} version {record.version}, id {record.id}", markup=False)
 
 
-def _read(file: Path) -> tuple[SchemaKind, str]:
+def _registry() -> "Registry":
+    from penstock.registry import Registry
+
+    return Registry(Settings.load())
+
+
+def _read(file: Path) -> "tuple[SchemaKind, str]":
+    from penstock.schemas import SchemaKind
+
     if file.suffix not in _KINDS:
         raise SettingsError(f"{file.name} is not a schema's file", hint=f"name it {', '.join(_KINDS)}")
     if not file.is_file():
         raise SettingsError(f"there is no file {str(file)!r}")
-    return _KINDS[file.suffix], file.read_text()
+    return SchemaKind(_KINDS[file.suffix]), file.read_text()
 
 
-def _pretty(record: SchemaRecord) -> str:
-    if record.kind is SchemaKind.PROTOBUF:
+def _pretty(record: "SchemaRecord") -> str:
+    if record.kind.value == "PROTOBUF":
         return record.text
     return json.dumps(json.loads(record.text), indent=2)

@@ -6,8 +6,6 @@ from typing import Annotated
 import typer
 
 from penstock.cli.output import Json, console, plain
-from penstock.pipeline import stored_state
-from penstock.process import session
 from penstock.settings import Settings
 
 app = typer.Typer(help="The state of flows, as their checkpoints hold it.", no_args_is_help=True)
@@ -30,6 +28,9 @@ def show(
 
     Example: penstock state show fraud suspicious card-17
     """
+    from penstock.pipeline import stored_state
+    from penstock.process import session
+
     settings = Settings.load()
     spark = session(settings, name=f"state of {pipeline}")
     try:

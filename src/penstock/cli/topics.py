@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -12,11 +12,11 @@ from rich.progress import Progress
 
 from penstock.cli.modules import declared_topic, declared_topics
 from penstock.cli.output import Json, console, show
-from penstock.log import Broker, Change, Topic, apply, plan, redrive
-from penstock.log.tail import tail as follow
-from penstock.registry import Registry
-from penstock.schemas import Codec
 from penstock.settings import Settings
+
+if TYPE_CHECKING:
+    from penstock.log import Broker, Change, Topic
+    from penstock.schemas import Codec
 
 app = typer.Typer(help="Declare, apply and look into topics.", no_args_is_help=True)
 Modules = Annotated[
@@ -29,14 +29,22 @@ def _modules(settings: Settings, given: list[str] | None) -> tuple[str, ...]:
     return tuple(given) if given else settings.modules
 
 
+def _broker(settings: Settings) -> "Broker":
+    from penstock.log import Broker
+
+    return Broker(settings)
+
+
 @contextmanager
-def _codec(topic: Topic[Any] | None, settings: Settings) -> Iterator[Codec[Any] | None]:
+def _codec(topic: "Topic[Any] | None", settings: Settings) -> "Iterator[Codec[Any] | None]":
     """The codec of a topic if it is declared, with the registry where its messages name their schema."""
     if topic is None:
         yield None
     elif topic.format == "json":
         yield topic.codec()
     else:
+        from penstock.registry import Registry
+
         with Registry(settings) as registry:
             yield topic.codec(registry)
 
@@ -47,8 +55,10 @@ def plan_(modules: Modules = None, as_json: Json = False) -> None:
 
     Example: penstock topics plan shop.py
     """
+    from penstock.log import plan
+
     settings = Settings.load()
-    changes = plan(declared_topics(_modules(settings, modules)), Broker(settings))
+    changes = plan(declared_topics(_modules(settings, modules)), _broker(settings))
     _show_changes(changes, as_json)
     if any(change.action == "refuse" for change in changes):
         raise typer.Exit(78)
@@ -60,8 +70,10 @@ def apply_(modules: Modules = None, as_json: Json = False) -> None:
 
     Example: penstock topics apply shop.py
     """
+    from penstock.log import apply
+
     settings = Settings.load()
-    _show_changes(apply(declared_topics(_modules(settings, modules)), Broker(settings)), as_json)
+    _show_changes(apply(declared_topics(_modules(settings, modules)), _broker(settings)), as_json)
 
 
 @app.command("list")
@@ -70,7 +82,7 @@ def list_(as_json: Json = False) -> None:
 
     Example: penstock topics list --json
     """
-    states = Broker(Settings.load()).topics().values()
+    states = _broker(Settings.load()).topics().values()
     show(
         states,
         ("name", "partitions", "replication", "config"),
@@ -85,7 +97,7 @@ def describe(name: str, as_json: Json = False) -> None:
 
     Example: penstock topics describe orders
     """
-    broker = Broker(Settings.load())
+    broker = _broker(Settings.load())
     state = broker.topic(name)
     offsets = broker.offsets(name)
     if as_json:
@@ -109,7 +121,7 @@ def delete(name: str, yes: Annotated[bool, typer.Option("--yes", help="Don't ask
 
     Example: penstock topics delete orders --yes
     """
-    broker = Broker(Settings.load())
+    broker = _broker(Settings.load())
     broker.topic(name)
     if not yes:
         typer.confirm(f"Delete topic {name!r} and all its events?", abort=True)
@@ -131,6 +143,8 @@ def tail(
 
     Example: penstock topics tail orders --from-beginning -n 10
     """
+    from penstock.log.tail import tail as follow
+
     settings = Settings.load()
     topic = declared_topic(name, _modules(settings, module))
     with _codec(topic, settings) as codec:
@@ -144,6 +158,8 @@ def redrive_(name: str, module: Module = None, as_json: Json = False) -> None:
 
     Example: penstock topics redrive orders -m shop.py
     """
+    from penstock.log import redrive
+
     settings = Settings.load()
     topic = declared_topic(name, _modules(settings, module))
     with (
@@ -164,7 +180,7 @@ def redrive_(name: str, module: Module = None, as_json: Json = False) -> None:
         console.print(f"{done.sent} sent again, {done.still_dead} still dead{repeated}")
 
 
-def _show_changes(changes: list[Change], as_json: bool) -> None:
+def _show_changes(changes: "list[Change]", as_json: bool) -> None:
     if as_json:
         typer.echo(
             json.dumps([{**vars(change), "settings": dict(change.settings)} for change in changes], indent=2)

@@ -116,6 +116,7 @@ class Groups:
                 each.partition: each.offset for each in self._positions(reader, group) if each.topic == topic
             }
             after = to.resolve(reader, partitions)
+            _refuse_outside(to, after, broker.offsets(topic))
         if not dry_run:
             request = [ConsumerGroupTopicPartitions(group, [mark(each, id) for each in after])]
             with asking(f"reset group {group!r}", self._listener):
@@ -184,6 +185,19 @@ class _reader:
 
     def __exit__(self, *_: object) -> None:
         self._client.close()
+
+
+def _refuse_outside(to: Position, after: list[TopicPartition], kept: dict[int, tuple[int, int]]) -> None:
+    """Refuse offsets of partitions that are not there, and those that Kafka would silently replace."""
+    wrong = [f"there is no partition {number}" for number in sorted(to.offsets.keys() - kept.keys())]
+    wrong += [
+        f"partition {each.partition} has offsets {low} to {end}, not {each.offset}"
+        for each in after
+        for low, end in [kept[each.partition]]
+        if not low <= each.offset <= end
+    ]
+    if wrong:
+        raise GroupError("; ".join(wrong), hint="run `penstock topics describe` to see what is kept")
 
 
 def _lag(reader: Any, position: TopicPartition, now: datetime) -> Lag:

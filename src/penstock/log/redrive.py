@@ -67,6 +67,7 @@ def redrive(
     source, group = topic + DEAD_LETTERS, _GROUP + topic
     broker = Broker(settings)
     if not broker.exists(source):
+        broker.topic(topic)  # or say that there is none
         return Redriven(0, 0)
     listener = ErrorListener()
     client = confluent_kafka.Consumer(configuration(settings, {"group.id": group}, _DEMANDED, listener))

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from penstock.apps.fraud.events import TOPICS, Model, history, models, profiles, transactions
 from penstock.apps.fraud.listener import Listener
+from penstock.apps.fraud.plan import Plan
 from penstock.apps.fraud.report import Report, checked
 from penstock.apps.fraud.traffic import Traffic, past_cases
 from penstock.errors import InternalError
@@ -25,16 +26,6 @@ LINGER = "10 ms"  # with less, every few events are a request of their own for t
 # A process that lives minutes: compiling for years takes the two cores that it needs.
 QUICK = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"}
 Progress = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How much traffic, and for how long before and after the kill."""
-
-    rate: int = 1_000  # transactions a second
-    seconds: int = 185  # each real-time flow has a checkpoint in it
-    after: int = 10
-    settled: int = 15  # seconds without delay, after which it is measured: Java compiles what runs often
 
 
 def run_fraud(settings: Settings, plan: Plan, progress: Progress, model: Model | None = None) -> Report:

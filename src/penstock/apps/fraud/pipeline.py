@@ -8,18 +8,22 @@ from pyspark.sql import functions as F
 
 from penstock.apps.fraud.events import alerts, models, profiles, suspects, transactions
 from penstock.apps.fraud.model import NAME, score
+from penstock.apps.fraud.plan import CHECKPOINT_INTERVAL
 from penstock.log import Topic
 from penstock.pipeline import Pipeline
 from penstock.process import dedup, keyed, lookup, patterns
 from penstock.process.patterns import Pattern
 
-CHECKPOINT = "3 minutes"
 fraud = Pipeline("fraud")
 READS: dict[str, Topic[Any]] = {"acts": transactions, "profile": profiles}
 
 
 @fraud.flow(
-    reads=READS, looks_up={"model": models}, writes=alerts, mode="realtime", checkpoint_interval=CHECKPOINT
+    reads=READS,
+    looks_up={"model": models},
+    writes=alerts,
+    mode="realtime",
+    checkpoint_interval=CHECKPOINT_INTERVAL,
 )
 def suspicious(acts: DataFrame, profile: DataFrame, model: DataFrame) -> DataFrame:
     """What is too often, too much, too fast, or looks like fraud to the model."""
@@ -46,7 +50,9 @@ def suspicious(acts: DataFrame, profile: DataFrame, model: DataFrame) -> DataFra
     )
 
 
-@fraud.flow(reads={"acts": transactions}, writes=alerts, mode="realtime", checkpoint_interval=CHECKPOINT)
+@fraud.flow(
+    reads={"acts": transactions}, writes=alerts, mode="realtime", checkpoint_interval=CHECKPOINT_INTERVAL
+)
 def taken_over(acts: DataFrame) -> DataFrame:
     """Three failed logins, then a large transfer."""
     drained = Pattern.times(3, "kind = 'login_failed'").then("kind = 'transfer' and amount > 1000")
