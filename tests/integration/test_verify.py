@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import psycopg
 import pytest
+from pyspark.sql import functions as F
 from tests.integration.shop import Sale
 from tests.integration.test_flows import run_once, send
 
@@ -156,3 +157,31 @@ def test_what_is_right_is_believed_and_what_is_wrong_is_not(settings, spark, uni
     verification, _ = verify(alone, place, spark)
     assert not verification.ok
     assert verification.missing > 10
+
+
+@dataclass(frozen=True)
+class Sold(Event, time="start"):
+    customer: str
+    start: datetime
+    sales: int
+
+
+@pytest.mark.timeout(240)
+def test_windows_that_are_not_over_wait_whatever_columns_the_flow_keeps(settings, spark, unique, tmp_path):
+    place, made = replace(settings, data=tmp_path), Pipeline(f"w{unique}")
+    sales = Topic(f"sold.{unique}", Sale, key="customer")
+    by_minute = windows.tumbling("1 minute", time="at", by="customer", watermark="10 seconds")
+
+    @made.flow(
+        reads={"sales": sales}, writes=Topic(f"minutes.{unique}", Sold, key="customer"), output="append"
+    )
+    def by_start(sales):
+        counted = sales.transform(by_minute.agg(F.count("*").alias("sales")))
+        return counted.select("customer", "start", "sales")
+
+    apply([sales], Broker(place))
+    send(place, sales, [sale(number, number) for number in range(150)])
+    run_once(made, place, spark)
+    verification, _ = verify(made, place, spark)
+    assert verification.ok, verification
+    assert (verification.found, verification.waiting) == (6, 3)

@@ -120,7 +120,7 @@ def counts(job: Job, observed: Any) -> dict[str, int | None]:
 
     A source that the plan had no use for was not looked at: nothing is known of it.
     """
-    return {name: _count(observed, f"{MALFORMED}{name}") for name in (*job.reads, *job.looks_up)}
+    return {name: count_in(observed, f"{MALFORMED}{name}") for name in (*job.reads, *job.looks_up)}
 
 
 def observed_in(frame: DataFrame) -> Any:
@@ -128,7 +128,8 @@ def observed_in(frame: DataFrame) -> Any:
     return frame._jdf.queryExecution().observedMetrics()
 
 
-def _count(observed: Any, name: str) -> int | None:
+def count_in(observed: Any, name: str) -> int | None:
+    """Read a count from Spark's observed metrics; None if there is none of this name."""
     return int(observed.apply(name).getLong(0)) if observed.contains(name) else None
 
 

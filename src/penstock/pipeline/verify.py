@@ -23,15 +23,13 @@ from penstock.pipeline.conservation import (
 from penstock.pipeline.contents import compare_contents
 from penstock.pipeline.flow import Flow
 from penstock.pipeline.job import Job, as_written, flow_job
-from penstock.pipeline.malformed import counts, observed_in
+from penstock.pipeline.malformed import between, count_in, counts, observed_in
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Planner, Span, named_topics
 from penstock.process.horizon import up_to
 from penstock.process.java_errors import java_errors
 from penstock.process.source import kafka_rows, typed, unknown_schema
 from penstock.process.target import MADE_BY
-from penstock.process.windows.kept import END
-from penstock.process.windows.native import FINAL
 from penstock.registry import Registry
 from penstock.settings import Settings
 from penstock.sinks.compared import Compared
@@ -147,21 +145,24 @@ class _Verifier:
             results = self.planner.results(flow.in_mode("replay"), Span(end=position))
         if _adds_up(flow, results) and checkpoint.last_committed() is not None:
             return self._windows(flow, job, results, read)
-        due = as_written(self.planner, flow, job.label, _due(results, checkpoint))
-        ranges = {
-            name: {p: (low, position[name][p]) for p, low in each.items()} for name, each in firsts.items()
-        }
-        compared = self._compared_flow(flow, job, due, lambda run: self._note_clean(job, ranges, run))
-        compared = compared._replace(waiting=compared.waiting or horizon.waiting())
+        due, runs = as_written(self.planner, flow, job.label, results), list[DataFrame]()
+        compared = self._compared_flow(flow, job, due, runs.append)
+        observed = [observed_in(run) for run in runs]
+        for each in observed:
+            self._note_clean(job, firsts, position, each)
+        waiting = compared.waiting or horizon.waiting(
+            lambda name: count_in(observed[0], name) if observed else None
+        )
+        compared = compared._replace(waiting=waiting)
         return Verification(flow.name, read, duplicates_allowed=_may_repeat(flow), **compared._asdict())
 
-    def _note_clean(self, job: Job, ranges: Mapping[str, Ranges], run: DataFrame) -> None:
+    def _note_clean(self, job: Job, firsts: Offsets, position: Offsets, observed: Any) -> None:
         """Keep in mind where a flow has met nothing malformed: nobody need decode that once more."""
-        counted = counts(job, observed_in(run))
+        counted = counts(job, observed)
         for argument, topic in job.reads.items():
             if counted[argument] == 0:
                 known = self.clean.get(topic.name, OffsetRanges())
-                self.clean[topic.name] = known.adding(ranges[topic.name])
+                self.clean[topic.name] = known.adding(between(topic.name, firsts, position))
 
     def _compared_flow(
         self, flow: Flow, job: Job, due: DataFrame, ran: Callable[[DataFrame], None]
@@ -251,13 +252,6 @@ def _adds_up(flow: Flow, results: DataFrame) -> bool:
 
 def _may_repeat(flow: Flow) -> bool:
     return isinstance(flow.writes, Topic) and flow.effective_guarantee not in ("exactly-once", "at-most-once")
-
-
-def _due(results: DataFrame, checkpoint: Checkpoint) -> DataFrame:
-    """Leave out windows that are not over: Spark emits them when the watermark has passed their end."""
-    if END not in results.columns or not results.schema[END].metadata.get(FINAL):
-        return results
-    return results.where(F.col(END) <= F.lit(checkpoint.watermark()))
 
 
 def _written(planner: Planner, ends: Offsets, label: str) -> DataFrame:

@@ -1,10 +1,10 @@
 """The horizon: how far the watermark of a stream had come, for a replay that is compared with the stream.
 
-A stream keeps the events that are ahead of its watermark where their order matters. A replay has no watermark
-and lets all go, unless it is planned within a horizon.
+A stream keeps the events that are ahead of its watermark where their order matters, and the windows that are
+not over. A replay has no watermark and lets all go, unless it is planned within a horizon.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+_WAITING = "waiting "
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _horizon: ContextVar["Horizon | None"] = ContextVar("horizon", default=None)
 
@@ -27,12 +28,14 @@ class Horizon:
     def split(self, rows: DataFrame, time: Column) -> DataFrame:
         """Return the rows that the watermark has passed, and keep the others in mind."""
         behind = F.unix_micros(time) <= F.lit((self.watermark - _EPOCH) // timedelta(microseconds=1))
+        name = f"{_WAITING}{len(self.left_out)}"
         self.left_out.append(rows.where(~behind))
-        return rows.where(behind)
+        return rows.observe(name, F.count_if(~behind).alias("waiting")).where(behind)
 
-    def waiting(self) -> int:
-        """How many rows were left out."""
-        return sum(rows.count() for rows in self.left_out)
+    def waiting(self, observed: Callable[[str], int | None]) -> int:
+        """How many rows were left out: as a run has observed under a name, or else counted now."""
+        found = ((observed(f"{_WAITING}{place}"), rows) for place, rows in enumerate(self.left_out))
+        return sum(rows.count() if count is None else count for count, rows in found)
 
 
 @contextmanager

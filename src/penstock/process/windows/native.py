@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from penstock.errors import FlowError
+from penstock.process.horizon import passed
 from penstock.process.windows.kept import END, KIND, ON_TIME, START
 from penstock.process.windows.naming import quoted, refuse_taken
 from penstock.process.windows.order import TIME
@@ -24,7 +25,7 @@ def windowed(
     names = grouped.columns[len(by) + 1 :]
     _refuse_clash(by, names, (START, END, KIND))
     results = map(quoted, names)
-    return grouped.select(*map(quoted, by), *_bounds(kind), F.lit(kind).alias(KIND), *results)
+    return _over(grouped.select(*map(quoted, by), *_bounds(kind), F.lit(kind).alias(KIND), *results), kind)
 
 
 def ranked(
@@ -51,13 +52,18 @@ def ranked(
     )
     greater = F.filter(_BEST, lambda other: other[order] > F.col(_ROW)[order])
     rank = (F.size(greater) + 1).alias(RANK)
-    return ranked.select(*_places(by), START, END, KIND, rank, *_places(names[len(by) :]))
+    return _over(ranked.select(*_places(by), START, END, KIND, rank, *_places(names[len(by) :])), kind)
 
 
 def _grouped(
     timed: DataFrame, shape: Fixed | Session, by: tuple[str, ...], aggregates: Sequence[Column]
 ) -> DataFrame:
     return timed.groupBy(*map(quoted, by), shape.column(F.col(TIME)).alias(_WINDOW)).agg(*aggregates)
+
+
+def _over(results: DataFrame, kind: str) -> DataFrame:
+    """Leave out windows that are not over, in a replay that is compared with a stream."""
+    return passed(results, F.col(END)) if kind == ON_TIME else results
 
 
 def _refuse_clash(by: tuple[str, ...], names: Sequence[str], own: tuple[str, ...]) -> None:
