@@ -102,6 +102,11 @@ def test_tail_decodes_groups_report_and_dead_letters_come_back(penstock, shop, s
         f"c{n}" for n in range(5)
     ]
     assert [line["value"] for line in lines if "error" in line] == ["broken"]
+    (tmp_path / "penstock.toml").unlink()  # nobody says what the topic holds: its messages name their schema
+    shown = penstock("topics", "tail", orders.name, "--from-beginning", "-n", "6").splitlines()
+    values = [json.loads(line)["value"] for line in shown]
+    assert sorted(each["customer"] for each in values if each != "broken") == [f"c{n}" for n in range(5)]
+    (tmp_path / "penstock.toml").write_text('modules = ["shop.py"]')
 
     with (
         Registry(settings) as registry,

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,11 +12,13 @@ from rich.progress import Progress
 
 from penstock.cli.modules import declared_topic, declared_topics
 from penstock.cli.output import Json, console, show
+from penstock.cli.output import plain as plain_json
 from penstock.settings import Settings
 
 if TYPE_CHECKING:
     from penstock.log import Broker, Change, Topic
-    from penstock.schemas import Codec
+    from penstock.registry import Registry
+    from penstock.schemas import Codec, WrittenSchema
 
 app = typer.Typer(help="Declare, apply and look into topics.", no_args_is_help=True)
 Modules = Annotated[
@@ -47,6 +49,29 @@ def _codec(topic: "Topic[Any] | None", settings: Settings) -> "Iterator[Codec[An
 
         with Registry(settings) as registry:
             yield topic.codec(registry)
+
+
+class _RegisteredSchemas:
+    """The registry's schemas by number; it is opened when one is asked for, which most topics never do."""
+
+    def __init__(self, settings: Settings, topic: str) -> None:
+        self._settings, self._subject = settings, f"{topic}-value"
+        self._open = ExitStack()
+        self._registry: Registry | None = None
+
+    def __enter__(self) -> "_RegisteredSchemas":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def find(self, id: int) -> "WrittenSchema":
+        """Return the schema of a number; one that is not there now is not waited for long."""
+        from penstock.registry import Registry
+
+        if self._registry is None:
+            self._registry = self._open.enter_context(Registry(self._settings, patience="1 second"))
+        return self._registry.written(self._subject, id)
 
 
 @app.command("plan")
@@ -144,12 +169,15 @@ def tail(
     Example: penstock topics tail orders --from-beginning -n 10
     """
     from penstock.log.tail import tail as follow
+    from penstock.schemas.plain import PlainReader
 
     settings = Settings.load()
     topic = declared_topic(name, _modules(settings, module))
-    with _codec(topic, settings) as codec:
-        for line in follow(name, settings, codec=codec, since=since, beginning=beginning, limit=limit):
-            typer.echo(json.dumps(line, ensure_ascii=False))
+    start = {"since": since, "beginning": beginning, "limit": limit}
+    with _codec(topic, settings) as codec, _RegisteredSchemas(settings, name) as schemas:
+        plain = PlainReader(schemas.find)
+        for line in follow(name, settings, codec=codec, plain=plain, **start):  # type: ignore[arg-type]
+            typer.echo(json.dumps(line, ensure_ascii=False, default=plain_json))
 
 
 @app.command("redrive")

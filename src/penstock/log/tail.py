@@ -1,7 +1,7 @@
 """Following a topic for a person: each message decoded as well as it can be."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,11 +24,15 @@ def tail(
     settings: Settings,
     *,
     codec: Codec[Any] | None = None,
+    plain: Callable[[bytes], Any] = lambda _: None,
     since: datetime | None = None,
     beginning: bool = False,
     limit: int | None = None,
 ) -> Iterator[Line]:
-    """Yield a topic's messages as JSON values; `codec` decodes them, if it is known."""
+    """Yield a topic's messages as JSON values; `codec` decodes them, if it is known.
+
+    Otherwise `plain` does, or returns None for what it can't decode.
+    """
     own = {"group.id": "penstock.tail", "isolation.level": "read_committed"}
     count = Broker(settings).topic(name).partitions
     listener = ErrorListener()
@@ -41,7 +45,7 @@ def tail(
         while limit is None or shown < limit:
             message = client.poll(0.2)
             if message is not None and _is_good(message, name, listener):
-                yield _line(message, codec)
+                yield _line(message, codec, plain)
                 shown += 1
     finally:
         client.close()
@@ -60,13 +64,13 @@ def _is_good(message: Any, name: str, listener: ErrorListener) -> bool:
     raise explain(f"read topic {name!r}", error, listener)
 
 
-def _line(message: Any, codec: Codec[Any] | None) -> Line:
+def _line(message: Any, codec: Codec[Any] | None, plain: Callable[[bytes], Any]) -> Line:
     return {
         "partition": message.partition(),
         "offset": message.offset(),
         "written": datetime.fromtimestamp(message.timestamp()[1] / 1000, UTC).isoformat(),
         "key": _text(message.key()),
-        **_content(message.value(), codec),
+        **_content(message.value(), codec, plain),
         **_headers(message.headers() or ()),
     }
 
@@ -80,11 +84,12 @@ def _headers(found: Iterable[tuple[str, bytes | None]]) -> Line:
     return {"headers": shown} if shown else {}
 
 
-def _content(value: bytes | None, codec: Codec[Any] | None) -> Line:
+def _content(value: bytes | None, codec: Codec[Any] | None, plain: Callable[[bytes], Any]) -> Line:
     if value is None:
         return {"deleted": True}
     if codec is None:
-        return {"value": _guess(value)}
+        found = plain(value)
+        return {"value": _guess(value) if found is None else found}
     try:
         return {"event": json.loads(msgspec.json.encode(codec.decode(value)))}
     except DataError as error:

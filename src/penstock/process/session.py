@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from penstock.errors import SettingsError
 from penstock.local import jars
 from penstock.process.class_archive import java_options
+from penstock.process.java_output import start_java
 from penstock.process.unsignalled import unsignalled
 from penstock.settings import Secret, Settings, guard, reveal
 
@@ -46,7 +47,6 @@ _LOCAL_FILES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSyste
 _FOR_JAVA = ("JavaOptions", ".memory", "ClassPath", "LibraryPath")
 _SPARKS_REDACTION = "(?i)secret|password|token|access[.]?key"
 _PLAIN = {
-    "spark.driver.defaultJavaOptions": f"{_QUIET} {_LIMITS} {_COMPILED} {java_options()}",
     "spark.executor.defaultJavaOptions": f"{_LIMITS} {_COMPILED}",
     "spark.scheduler.mode": "FAIR",
     "spark.python.daemon.module": "penstock.process.daemon",
@@ -97,9 +97,11 @@ def session(
         chosen["spark.executorEnv.PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     if settings is None or "://" not in settings.flows:
         chosen["spark.sql.streaming.checkpointFileManagerClass"] = _LOCAL_FILES
-    options = {"spark.app.name": name} | _PLAIN | _STATE | chosen | _redaction(secrets) | given
-    if secrets:
-        _start_java({key: value for key, value in options.items() if key not in secrets}, secrets)
+    java = {"spark.driver.defaultJavaOptions": f"{_QUIET} {_LIMITS} {_COMPILED} {java_options()}"}
+    options = {"spark.app.name": name} | java | _PLAIN | _STATE | chosen | _redaction(secrets) | given
+    _refuse_secrets_of_java(secrets)
+    if SparkContext._gateway is None:
+        _start_java({key: value for key, value in options.items() if key not in secrets})
     builder = SparkSession.builder
     for key, value in options.items():
         builder = builder.config(key, value)
@@ -107,16 +109,20 @@ def session(
         return builder.getOrCreate()
 
 
-def _start_java(options: Mapping[str, str], secrets: Sequence[str]) -> None:
-    """Start the JVM, if there is none yet, with what anybody may see."""
+def _refuse_secrets_of_java(secrets: Sequence[str]) -> None:
     for name in secrets:
         if name.endswith(_FOR_JAVA):
             raise SettingsError(
                 f"{name} is a secret, but everybody on the machine sees what Java is started with",
                 hint="give Java the secret in a file of its own, and only the file's name in its options",
             )
+
+
+def _start_java(options: Mapping[str, str]) -> None:
+    """Start the JVM with what anybody may see."""
     with unsignalled():
-        SparkContext._ensure_initialized(conf=SparkConf().setAll(list(options.items())))
+        conf = SparkConf().setAll(list(options.items()))
+        SparkContext._ensure_initialized(gateway=start_java(conf), conf=conf)
 
 
 def _redaction(secrets: Sequence[str]) -> dict[str, str]:

@@ -21,7 +21,7 @@ print([name for name in {heavy} if name in sys.modules], file=sys.stderr)
     "words", [["--help"], ["--version"], ["run", "--help"], ["topics", "tail", "--help"]]
 )
 def test_help_imports_nothing_heavy(words):
-    command = [sys.executable, "-c", PROGRAM.format(heavy=HEAVY), *words.split()]
+    command = [sys.executable, "-c", PROGRAM.format(heavy=HEAVY), *words]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout
     assert done.stderr.splitlines()[-1] == "[]"

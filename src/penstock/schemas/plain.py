@@ -1,0 +1,49 @@
+"""Messages that name their schema, decoded without a class: for people who look into a topic."""
+
+import io
+import json
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import fastavro
+
+from penstock.errors import PenstockError
+from penstock.schemas.compatibility import SchemaKind
+from penstock.schemas.directory import WrittenSchema
+
+_HEADER = struct.Struct(">bI")
+
+
+class PlainReader:
+    """Decodes Avro and JSON under Confluent's header by the schema that they name.
+
+    `find` returns the schema of a number. It is asked once for each, and only if a message looks like one
+    that names its schema; whatever can't be decoded is `None`.
+    """
+
+    def __init__(self, find: Callable[[int], WrittenSchema]) -> None:
+        self._find = find
+        self._readers: dict[int, Callable[[bytes], Any]] = {}
+
+    def __call__(self, message: bytes) -> Any:
+        """Return a message's value, or None."""
+        if len(message) <= _HEADER.size or message[0] != 0:
+            return None
+        _, id = _HEADER.unpack_from(message)
+        if id not in self._readers:
+            self._readers[id] = self._reader(id)
+        try:
+            return self._readers[id](message[_HEADER.size :])
+        except Exception:  # whatever a stranger has written
+            return None
+
+    def _reader(self, id: int) -> Callable[[bytes], Any]:
+        try:
+            schema = self._find(id)
+        except PenstockError:
+            return lambda _: None
+        if schema.kind is SchemaKind.AVRO:
+            parsed = fastavro.parse_schema(json.loads(schema.text))
+            return lambda body: fastavro.schemaless_reader(io.BytesIO(body), parsed)
+        return json.loads if schema.kind is SchemaKind.JSON else lambda _: None
