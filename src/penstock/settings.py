@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,10 @@ _NO_SECRETS = ("location", "file", "path", "mechanism", "enabled")  # what names
 _KAFKA_VARIABLE = "PENSTOCK_KAFKA_"
 _SPARK_SECRETS = "PENSTOCK_SPARK_SECRETS"
 _REGISTRY_VARIABLE = "PENSTOCK_REGISTRY_"
-_KNOWN = ("kafka", "postgres", "spark", "registry", "data", "checkpoints", "modules")
+_CONNECTIONS = "PENSTOCK_CONNECTIONS"
+_ADDRESSES = ("dsn", "url")  # what a connection calls an address, which may hold a password
+_PASSWORD = re.compile(r"password\s*=|://[^/@\s]*:[^/@\s]+@", re.IGNORECASE)
+_KNOWN = ("kafka", "postgres", "connections", "spark", "registry", "data", "checkpoints", "modules")
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,7 @@ class Settings:
 
     `kafka` holds Kafka's own setting names and reaches every client unchanged; `spark` holds Spark's, such as
     spark.master. `checkpoints` is where flows keep theirs, a folder or an address of Hadoop's file systems.
+    `connections` are the databases and services that tables and targets name, each with its `dsn` or `url`.
     `modules` are the Python modules in which the command line looks for topics and pipelines; `registry`
     holds the token and the limits of the schema registry's server.
     """
@@ -56,6 +61,7 @@ class Settings:
     checkpoints: str | None = None
     modules: tuple[str, ...] = ()
     registry: Mapping[str, str | Secret] = field(default_factory=dict)
+    connections: Mapping[str, Mapping[str, str | Secret]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("kafka", "spark", "registry"):
@@ -63,6 +69,8 @@ class Settings:
             object.__setattr__(self, name, MappingProxyType(guarded))
         if isinstance(self.postgres, str):
             object.__setattr__(self, "postgres", Secret(self.postgres))
+        named = {name: MappingProxyType(_guarded(each)) for name, each in self.connections.items()}
+        object.__setattr__(self, "connections", MappingProxyType(named))
 
     @classmethod
     def load(cls, folder: Path | None = None, environ: Mapping[str, str] | None = None) -> Self:
@@ -81,12 +89,39 @@ class Settings:
             checkpoints=written.get("checkpoints"),
             modules=tuple(written.get("modules", ())),
             registry=written.get("registry", {}) | _registry_variables(environ),
+            connections=written.get("connections", {}) | _connections_variable(environ),
         )
 
     @property
     def flows(self) -> str:
         """Where the checkpoints of flows are."""
         return self.checkpoints or str(self.data.absolute() / "flows")
+
+    def connection(self, name: str) -> Mapping[str, str | Secret]:
+        """Return the settings of a connection, or say which ones there are."""
+        if name not in self.connections:
+            raise SettingsError(
+                f"there is no connection {name!r}",
+                hint=f"known are {', '.join(sorted(self.connections)) or 'none'}; name it in penstock.toml: "
+                f'[connections.{name}] dsn = {{ env = "…" }}',
+            )
+        return self.connections[name]
+
+    def dsn(self, connection: str | None = None) -> Secret:
+        """Return the address of the database that a connection names, `postgres` without a name."""
+        found = self.postgres if connection is None else self.connection(connection).get("dsn")
+        if found is None and connection is not None:
+            raise SettingsError(
+                f"connection {connection!r} has no dsn",
+                hint=f"it has {', '.join(self.connection(connection))}",
+            )
+        if found is None:
+            raise SettingsError(
+                "no database is known",
+                hint="run `penstock up`, set postgres in penstock.toml or PENSTOCK_POSTGRES, or name a "
+                "connection",
+            )
+        return Secret(reveal(found))
 
     def with_kafka(self, **changes: str) -> Self:
         """Return a copy with Kafka settings changed; dots are written as underscores."""
@@ -117,6 +152,12 @@ class Settings:
         secrets = {name: value.value for name, value in self.spark.items() if isinstance(value, Secret)}
         if secrets:
             found[_SPARK_SECRETS] = json.dumps(secrets)
+        if self.connections:
+            named = {
+                name: {key: reveal(value) for key, value in each.items()}
+                for name, each in self.connections.items()
+            }
+            found[_CONNECTIONS] = json.dumps(named)
         return found
 
 
@@ -160,9 +201,40 @@ def _from_file(path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
         name: _resolve(f"registry.{name}", value, environ)
         for name, value in _flat(written.get("registry", {}))
     }
+    written["connections"] = _written_connections(written.get("connections", {}), environ)
     if "postgres" in written:
-        written["postgres"] = _resolve("postgres", written["postgres"], environ)
+        written["postgres"] = _resolve_address("postgres", written["postgres"], environ)
     return written
+
+
+def _written_connections(written: Any, environ: Mapping[str, str]) -> dict[str, dict[str, str | Secret]]:
+    if not isinstance(written, dict) or not all(isinstance(each, dict) for each in written.values()):
+        raise SettingsError(
+            "connections in penstock.toml are tables", hint='write [connections.shop] dsn = { env = "…" }'
+        )
+    return {
+        name: {
+            key: _resolve_address(f"connections.{name}.{key}", value, environ) for key, value in _flat(each)
+        }
+        for name, each in written.items()
+    }
+
+
+def _resolve_address(name: str, value: Any, environ: Mapping[str, str]) -> str | Secret:
+    """Resolve a setting that may be an address: one with a password in the clear is refused."""
+    if isinstance(value, str) and _PASSWORD.search(value):
+        raise SettingsError(
+            f"{name} holds a password in the clear in penstock.toml",
+            hint=f'refer to it: {name} = {{ env = "…" }} or {{ file = "…" }}',
+        )
+    return _resolve(name, value, environ)
+
+
+def _guarded(connection: Mapping[str, str | Secret]) -> dict[str, str | Secret]:
+    return {
+        key: Secret(value) if key in _ADDRESSES and isinstance(value, str) else guard(key, value)
+        for key, value in connection.items()
+    }
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
@@ -219,6 +291,17 @@ def _spark_secrets(environ: Mapping[str, str]) -> dict[str, Secret]:
         return {str(name): Secret(str(value)) for name, value in found.items()}
     except (ValueError, AttributeError):
         raise SettingsError(f"{_SPARK_SECRETS} is not a JSON object of names and values") from None
+
+
+def _connections_variable(environ: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """All connections as a JSON object, as `environment` hands them on."""
+    try:
+        found = json.loads(environ.get(_CONNECTIONS, "{}"))
+        return {
+            str(name): {str(key): str(value) for key, value in each.items()} for name, each in found.items()
+        }
+    except (ValueError, AttributeError):
+        raise SettingsError(f"{_CONNECTIONS} is not a JSON object of connections") from None
 
 
 def _kafka_variables(environ: Mapping[str, str]) -> dict[str, str]:

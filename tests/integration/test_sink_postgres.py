@@ -152,6 +152,13 @@ def test_a_table_checks_itself():
     assert PostgresTable("bank.Alerts").path == ("bank", "Alerts")
     assert PostgresTable("alerts", dsn="postgresql://u:hidden@h/d").dsn == Secret("postgresql://u:hidden@h/d")
     assert "hidden" not in repr(PostgresTable("alerts", dsn="postgresql://u:hidden@h/d"))
+    named = Settings(connections={"shop": {"dsn": "host=shop"}}, postgres="host=main")
+    assert PostgresTable("alerts", connection="shop").address(named) == Secret("host=shop")
+    assert PostgresTable("alerts").address(named) == Secret("host=main")
+    with pytest.raises(SettingsError, match="table 'alerts': there is no connection 'shoop'"):
+        PostgresTable("alerts", connection="shoop").address(named)
+    with pytest.raises(TargetError, match="a dsn and a connection"):
+        PostgresTable("alerts", connection="shop", dsn="host=h")
 
 
 @pytest.mark.parametrize(

@@ -127,3 +127,60 @@ def test_a_secret_of_sparks_in_the_clear_is_refused(tmp_path):
 def test_names_that_only_sound_secret_are_plain():
     plain = {"spark.kubernetes.oauthTokenFile": "/f", "spark.kafka.clusters.a.sasl.token.mechanism": "S"}
     assert Settings(spark=plain).spark == plain
+
+
+CONNECTIONS = """
+postgres = "host=localhost dbname=main"
+[connections.shop]
+dsn = { env = "SHOP_DSN" }
+[connections.cache]
+url = "redis://localhost:6379"
+timeout.ms = 500
+"""
+
+
+def test_connections_have_names(tmp_path):
+    found = load(tmp_path, CONNECTIONS, SHOP_DSN=f"postgresql://u:{CANARY}@h/d")
+    assert CANARY not in f"{found!r} {found.connections} {found.connection('shop')}"
+    assert found.dsn("shop").value == f"postgresql://u:{CANARY}@h/d"
+    assert found.dsn().value == "host=localhost dbname=main"
+    assert found.connection("cache") == {"url": Secret("redis://localhost:6379"), "timeout.ms": "500"}
+    with pytest.raises(SettingsError, match="no connection 'shoop'") as caught:
+        found.dsn("shoop")
+    assert "cache, shop" in caught.value.hint
+    with pytest.raises(SettingsError, match="'cache' has no dsn"):
+        found.dsn("cache")
+
+
+def test_connections_are_handed_on_to_other_processes(tmp_path):
+    found = load(tmp_path, CONNECTIONS + '[kafka]\nbootstrap.servers = "b:1"', SHOP_DSN=CANARY)
+    (tmp_path / "penstock.toml").unlink()
+    assert Settings.load(tmp_path, found.environment()).connections == found.connections
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'postgres = "postgresql://u:{CANARY}@h/d"',
+        f'postgres = "host=h password={CANARY}"',
+        f'[connections.shop]\ndsn = "postgresql://u:{CANARY}@h/d"',
+        f'[connections.cache]\nurl = "redis://:{CANARY}@h:6379"',
+        f'[connections.cache]\npassword = "{CANARY}"',
+    ],
+)
+def test_a_password_in_the_clear_is_refused(tmp_path, text):
+    with pytest.raises(SettingsError, match="in the clear") as caught:
+        load(tmp_path, text)
+    assert CANARY not in f"{caught.value} {caught.value.hint}"
+
+
+@pytest.mark.parametrize("text", ['connections = "shop"', '[connections]\nshop = "dsn"'])
+def test_connections_are_tables(tmp_path, text):
+    with pytest.raises(SettingsError, match="are tables"):
+        load(tmp_path, text)
+
+
+def test_the_variable_of_connections_is_json(tmp_path):
+    with pytest.raises(SettingsError, match="not a JSON object") as caught:
+        load(tmp_path, "modules = []", PENSTOCK_CONNECTIONS=f'["{CANARY}"]')
+    assert CANARY not in str(caught.value)

@@ -8,7 +8,7 @@ from penstock.log.topic import check_name
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.flow import check_flow_name
 from penstock.pipeline.state import CLOCKS
-from penstock.settings import Settings
+from penstock.settings import Secret, Settings
 from penstock.sinks.lane import ledger_topic
 from penstock.sinks.postgres.ledger import forget_sink
 
@@ -29,8 +29,15 @@ def forget(spark: SparkSession, settings: Settings, pipeline: str, flow: str) ->
         removed.append(f"group penstock.{label}")
     if folder.delete():
         removed.append(f"checkpoint {folder.path}")
-    if settings.postgres is not None and forget_sink(settings, label):
-        removed.append("row of PostgreSQL's ledger")
+    removed += [
+        f"row of the ledger in {name}" for name, dsn in _databases(settings) if forget_sink(dsn, label)
+    ]
     if not removed:
         raise FlowError(f"flow {label!r} has left nothing behind", hint="was it called so?")
     return removed
+
+
+def _databases(settings: Settings) -> list[tuple[str, Secret]]:
+    """The databases that tables may be in, by the name that the settings give them."""
+    named = [(name, settings.dsn(name)) for name, each in settings.connections.items() if "dsn" in each]
+    return named if settings.postgres is None else [("postgres", settings.dsn()), *named]

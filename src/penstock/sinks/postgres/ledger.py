@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from penstock.errors import LedgerError
 from penstock.log.ledger import Entry
-from penstock.settings import Secret, Settings, reveal
+from penstock.settings import Secret, Settings
 from penstock.sinks.postgres.connection import Connection, asking, connect
 from penstock.sinks.postgres.table import PostgresTable
 
@@ -73,9 +73,9 @@ def last_entry(settings: Settings, table: PostgresTable, id: str) -> Entry | Non
         return _entry(id, found) if found else None
 
 
-def forget_sink(settings: Settings, id: str) -> bool:
-    """Remove the row of a sink in the database of the settings; False if there was none."""
-    with asking("read the ledger"), connect(Secret(reveal(settings.postgres or "")), id) as connection:
+def forget_sink(address: Secret, id: str) -> bool:
+    """Remove the row of a sink in a database; False if there was none."""
+    with asking("read the ledger"), connect(address, id) as connection:
         if _missing(connection, "to_regclass('penstock.ledger')"):
             return False
         return bool(connection.execute("DELETE FROM penstock.ledger WHERE sink = %s", [id]).rowcount)

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 from psycopg.sql import Identifier
 
 from penstock.errors import SettingsError, TargetError
-from penstock.settings import Secret, Settings
+from penstock.settings import Secret, Settings, reveal
 
 Write = Literal["append", "upsert"]
 Repeated = Literal["skip", "refuse"]
@@ -25,8 +25,8 @@ class PostgresTable:
     "upsert" keeps the last row of each key. "append" adds every row; the key then only says which rows stay
     in order, and the column `id`, if there is one, is the primary key. `repeated` says what becomes of a row
     to append whose id is there already, as after a real-time flow was killed: "skip" leaves it out, "refuse"
-    stops the flow. `columns` are those of the results that the table gets; all of them by default. `dsn` is
-    settings.postgres by default.
+    stops the flow. `columns` are those of the results that the table gets; all of them by default. The
+    database is that of the settings' `connection`, or at `dsn`, or settings.postgres by default.
     """
 
     name: str
@@ -35,6 +35,7 @@ class PostgresTable:
     repeated: Repeated = "skip"
     dsn: str | Secret | None = field(default=None, repr=False)
     columns: tuple[str, ...] | None = None
+    connection: str | None = None
 
     def __post_init__(self) -> None:
         if self.write not in get_args(Write):
@@ -45,6 +46,8 @@ class PostgresTable:
             raise TargetError(f"{self.name}: upsert needs a key", hint="give key=, or write='append'")
         if len(set(self.keys)) < len(self.keys):
             raise TargetError(f"{self.name}: the key {self.keys!r} names a column twice")
+        if self.dsn is not None and self.connection is not None:
+            raise TargetError(f"{self.name}: it has a dsn and a connection", hint="give one of them")
         self._check_name()
         for key in self.keys:
             check_column(self.name, key)
@@ -70,13 +73,12 @@ class PostgresTable:
 
     def address(self, settings: Settings) -> Secret:
         """Return where the database is; never log it."""
-        found = self.dsn or settings.postgres
-        if found is None:
-            raise SettingsError(
-                f"no database is known for table {self.name!r}",
-                hint="run `penstock up`, set postgres in penstock.toml or PENSTOCK_POSTGRES, or give dsn=",
-            )
-        return found if isinstance(found, Secret) else Secret(found)
+        if self.dsn is not None:
+            return Secret(reveal(self.dsn))
+        try:
+            return settings.dsn(self.connection)
+        except SettingsError as error:
+            raise SettingsError(f"table {self.name!r}: {error.message}", hint=error.hint) from error
 
     def _check_name(self) -> None:
         for part in self.path:
