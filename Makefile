@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench bench-large verify chaos soak lock clean
+.PHONY: help setup demo test quick lint check bench bench-large verify chaos soak lock clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,14 +16,19 @@ demo: setup ## Fraud in real time, killed on the way, every alert checked
 	@$(BIN)/penstock demo fraud
 
 test: check ## Checks and all tests but the long ones
-	$(BIN)/pytest -m "not long" --ignore tests/docs -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -m "not long" --ignore tests/docs -n 3 --dist loadfile --no-loadscope-reorder
 
-check: setup ## Lint, format, types, layers, examples in code and docs
+check: lint ## Lint, format, types, layers, examples in code and docs
+	$(BIN)/pytest -q --doctest-modules src/penstock tests/docs
+
+quick: lint ## Lint and unit tests, in two minutes
+	$(BIN)/pytest -q -m "not long" -n 2 tests/unit
+
+lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q --doctest-modules src/penstock tests/docs
 
 bench: setup ## Benchmarks, side by side with the plain clients
 	$(BIN)/python -m bench
