@@ -15,7 +15,8 @@ setup: ## Virtual environment, packages, Java and jars; seconds the second time
 demo: setup ## Fraud in real time, killed on the way, every alert checked
 	@$(BIN)/penstock demo fraud
 
-test: check ## Checks and all tests but the long ones
+test: lint ## Lint, examples and all tests but the long ones
+	$(BIN)/pytest -q --doctest-modules src/penstock
 	$(BIN)/pytest -m "not long" --ignore tests/docs -n 3 --dist loadfile --no-loadscope-reorder
 
 check: lint ## Lint, format, types, layers, examples in code and docs

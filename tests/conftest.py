@@ -13,6 +13,7 @@ from tests import quick
 LONGEST = (
     "test_chaos.py",
     "test_window_flows.py",
+    "test_docs.py",
     "test_changed_classes.py",
     "test_trouble.py",
     "test_recovery.py",

@@ -60,6 +60,7 @@ def test_as_a_stream_it_emits_what_the_log_calls_for(settings, spark, tmp_path, 
     assert sum(acts_of.values()) == len(ids)
 
 
+@pytest.mark.long  # `make demo` is this, at five times the rate
 @pytest.mark.timeout(400)
 def test_in_real_time_through_a_kill_exactly_the_alerts_come_that_have_to(model):
     """On a platform of its own, as the demo has it."""

@@ -92,6 +92,7 @@ def read(topic, settings):
         return list(consumer.records(idle="1 second"))
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_joins_that_are_killed_emit_everything_once(settings, tmp_path):
     place = replace(settings, data=tmp_path, spark=quick.SPARK)
