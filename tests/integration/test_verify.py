@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
+import confluent_kafka
 import psycopg
 import pytest
 from pyspark.sql import functions as F
@@ -185,3 +186,18 @@ def test_windows_that_are_not_over_wait_whatever_columns_the_flow_keeps(settings
     verification, _ = verify(made, place, spark)
     assert verification.ok, verification
     assert (verification.found, verification.waiting) == (6, 3)
+    write_again(place, made.flows["by_start"].writes.name)
+    verification, _ = verify(made, place, spark)
+    assert (verification.ok, verification.missing, verification.repeated) == (False, 0, 1)
+
+
+def write_again(settings, topic):
+    """Write the first message of a topic once more, headers and all, as no flow may."""
+    own = {"group.id": topic, "auto.offset.reset": "earliest", "isolation.level": "read_committed"}
+    reader = confluent_kafka.Consumer(settings.client() | own)
+    reader.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
+    message = reader.poll(30)
+    reader.close()
+    writer = confluent_kafka.Producer(settings.client())
+    writer.produce(topic, message.value(), message.key(), headers=message.headers())
+    assert writer.flush(30) == 0
