@@ -122,7 +122,7 @@ def test_joins_that_are_killed_emit_everything_once(settings, tmp_path):
 
 
 def await_lonely_payments(settings, world):
-    """Spark emits what has found no partner in the batch after the one in which the watermark has passed it."""
+    """Spark emits what has found no partner in the batch after the one that moves the watermark."""
     deadline, wanted = time.monotonic() + PATIENCE, len(expected_shipments(world))
     while len(found_shipments(settings)) < wanted and time.monotonic() < deadline:
         time.sleep(0.5)
