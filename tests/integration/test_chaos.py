@@ -3,8 +3,10 @@
 import pytest
 from tests.chaos.campaign import run_campaign
 
-QUICK = ("cut_kafka", "drop_kafka_reply", "drop_postgres_reply", "kill_between_lanes", "change_code")
+QUICK = ("drop_kafka_reply", "kill_between_lanes", "change_code")
 OTHERS = (
+    "cut_kafka",
+    "drop_postgres_reply",
     "delay_kafka",
     "kill_database",
     "kill_broker",
