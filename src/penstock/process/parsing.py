@@ -28,7 +28,7 @@ from penstock.log import Topic
 from penstock.process.coercion import wire_schema
 from penstock.process.unknown_fields import unknown_field
 from penstock.schemas import AvroCodec, JsonSchemaCodec, Upcast, WrittenSchema
-from penstock.schemas.upcasting import chain
+from penstock.schemas.upcasting import upcasts_from
 
 SCHEMA_ID, MARK = "_schema", "_mark"
 _MARK_SIZE = 32  # bytes of an MD5 in hexadecimal digits
@@ -121,7 +121,7 @@ def _registered(topic: Topic[Any], id: int, schema: WrittenSchema) -> Parser:
         return Parser(name, F.lit(None), texts, id, refusal=refusal)
     own = codec.schema_text(topic.event)
     is_own = json.loads(schema.text) == json.loads(own)
-    upcasts = () if is_own else chain(topic.upcasts).get(schema.version or 0, ())
+    upcasts = () if is_own else upcasts_from(schema.version, topic.upcasts)
     if codec is AvroCodec:
         parsed, unknown = _avro(schema.text, schema.text if upcasts else own), None
     else:

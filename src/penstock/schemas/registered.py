@@ -20,7 +20,7 @@ from penstock.schemas.codec import Decoded, Unknown, json_reader, unreadable
 from penstock.schemas.compatibility import SchemaKind
 from penstock.schemas.directory import SchemaDirectory, WrittenSchema
 from penstock.schemas.shape import shape_of
-from penstock.schemas.upcasting import Upcast, chain
+from penstock.schemas.upcasting import Upcast, upcasts_from
 
 E = TypeVar("E", bound=Event)
 _NATIVE = (bytes, datetime, date, Decimal, UUID)
@@ -52,7 +52,7 @@ class RegisteredCodec(ABC, Generic[E]):
         self._name, self._subject, self._directory = cls.__name__, subject, directory
         self._strict, self._lenient, self._revive = shape.strict, shape.lenient, shape.revive
         self._unknown = unknown
-        self._upcasts = chain(upcasts)
+        self._upcasts = upcasts_from(1, upcasts)
         self._text = self.schema_text(cls)
         self._own: bytes | None = None  # the header that this codec writes
         self._own_header: bytes | None = None  # the one that was read before messages of the own schema
@@ -136,7 +136,7 @@ class RegisteredCodec(ABC, Generic[E]):
             raise DecodeError(f"the message's schema is {schema.kind}, the topic's {self.kind}")
         if json.loads(schema.text) == json.loads(self._text):
             return self.read_own
-        return self.read_other(schema, self._upcasts.get(schema.version or 0, ()))
+        return self.read_other(schema, upcasts_from(schema.version, self._upcasts))
 
 
 class AvroCodec(RegisteredCodec[E]):

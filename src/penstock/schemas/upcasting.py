@@ -1,7 +1,7 @@
 """Upcasting: an event that was written long ago, brought step by step to today's shape."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Protocol
@@ -64,13 +64,16 @@ def upcast(since: int, *steps: Step) -> Upcast:
     return Upcast(since, steps)
 
 
-def chain(upcasts: Sequence[Upcast]) -> Mapping[int, tuple[Upcast, ...]]:
-    """Return, for each version, the upcasts from it to the newest; refuse a gap or a double."""
+def upcasts_from(version: int | None, upcasts: Sequence[Upcast]) -> tuple[Upcast, ...]:
+    """Return the upcasts that an event of a version goes through, in order; none if nobody knows its version.
+
+    A version that no upcast starts at needs none of its own: its events go through those of later ones.
+    """
     ordered = sorted(upcasts, key=lambda each: each.since)
     versions = [each.since for each in ordered]
     if len(set(versions)) != len(versions):
         raise ConfigurationError(f"two upcasts start at one version: {versions}")
-    return {each.since: tuple(ordered[place:]) for place, each in enumerate(ordered)}
+    return tuple(each for each in ordered if version is not None and each.since >= version)
 
 
 @dataclass(frozen=True)

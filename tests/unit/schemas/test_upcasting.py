@@ -12,7 +12,7 @@ from penstock.errors import ConfigurationError, DecodeError
 from penstock.events import Event, Precision
 from penstock.log import Topic
 from penstock.schemas import cast, default, merge, python, rename, split, upcast
-from penstock.schemas.upcasting import chain
+from penstock.schemas.upcasting import upcasts_from
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -97,12 +97,49 @@ def test_an_event_of_any_version_is_read_as_the_newest(format):
         lambda: cast("a", to="blob"),
         lambda: split("a", into=("b",)),
         lambda: split("a", into=("b", "c"), on=""),
-        lambda: chain([upcast(1, default("a", 1)), upcast(1, default("a", 2))]),
+        lambda: upcasts_from(1, [upcast(1, default("a", 1)), upcast(1, default("a", 2))]),
     ],
 )
 def test_what_makes_no_sense_is_refused(make):
     with pytest.raises(ConfigurationError):
         make()
+
+
+def test_a_version_without_an_upcast_of_its_own_goes_through_the_later_ones():
+    first, third = upcast(1, default("a", 1)), upcast(3, rename("a", to="b"))
+    for version, wanted in ((1, (first, third)), (2, (third,)), (3, (third,)), (4, ()), (None, ())):
+        assert upcasts_from(version, [third, first]) == wanted
+
+
+@dataclass(frozen=True)
+class TicketV1(Event, type="Ticket"):
+    name: str
+    at: datetime = NOW
+
+
+@dataclass(frozen=True)
+class TicketV2(Event, type="Ticket"):
+    name: str
+    seat: int = 0
+    at: datetime = NOW
+
+
+@dataclass(frozen=True)
+class TicketV3(Event, type="Ticket"):
+    guest: str = "nobody"
+    seat: int = 0
+    at: datetime = NOW
+
+
+def test_no_default_stands_in_for_what_a_later_upcast_would_bring():
+    """Version 2 only adds a field, so that nobody wrote an upcast from version 1."""
+    schemas = MemoryDirectory()
+    one, two = (Topic("t", kind, format="avro").codec(schemas) for kind in (TicketV1, TicketV2))
+    written = [one.encode(TicketV1("ann")), two.encode(TicketV2("bob", 7))]
+    codec = Topic("t", TicketV3, format="avro", upcasts=(upcast(2, rename("name", to="guest")),)).codec(
+        schemas
+    )
+    assert [(each.guest, each.seat) for each in map(codec.decode, written)] == [("ann", 0), ("bob", 7)]
 
 
 ROWS = [
