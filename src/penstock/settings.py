@@ -19,8 +19,8 @@ _KAFKA_VARIABLE = "PENSTOCK_KAFKA_"
 _SPARK_SECRETS = "PENSTOCK_SPARK_SECRETS"
 _REGISTRY_VARIABLE = "PENSTOCK_REGISTRY_"
 _CONNECTIONS = "PENSTOCK_CONNECTIONS"
-_ADDRESSES = ("dsn", "url")  # what a connection calls an address, which may hold a password
-_PASSWORD = re.compile(r"password\s*=|://[^/@\s]*:[^/@\s]+@", re.IGNORECASE)
+_PASSWORD = re.compile(r"(passw|pwd|token|secret|key)\w*\s*=|://[^/@\s]*:[^/@\s]+@", re.IGNORECASE)
+_CREDENTIALS = ("key", "credential", "passphrase", "pwd")  # in a connection, besides the words above
 _KNOWN = ("kafka", "postgres", "connections", "spark", "registry", "data", "checkpoints", "modules")
 
 
@@ -61,7 +61,7 @@ class Settings:
     checkpoints: str | None = None
     modules: tuple[str, ...] = ()
     registry: Mapping[str, str | Secret] = field(default_factory=dict)
-    connections: Mapping[str, Mapping[str, str | Secret]] = field(default_factory=dict)
+    connections: Mapping[str, Mapping[str, str | Secret]] = field(default_factory=dict)  # all of it secret
 
     def __post_init__(self) -> None:
         for name in ("kafka", "spark", "registry"):
@@ -222,7 +222,8 @@ def _written_connections(written: Any, environ: Mapping[str, str]) -> dict[str, 
 
 def _resolve_address(name: str, value: Any, environ: Mapping[str, str]) -> str | Secret:
     """Resolve a setting that may be an address: one with a password in the clear is refused."""
-    if isinstance(value, str) and _PASSWORD.search(value):
+    credential = any(word in name.rpartition(".")[2].lower() for word in _CREDENTIALS)
+    if isinstance(value, str) and (credential or _PASSWORD.search(value)):
         raise SettingsError(
             f"{name} holds a password in the clear in penstock.toml",
             hint=f'refer to it: {name} = {{ env = "…" }} or {{ file = "…" }}',
@@ -230,11 +231,9 @@ def _resolve_address(name: str, value: Any, environ: Mapping[str, str]) -> str |
     return _resolve(name, value, environ)
 
 
-def _guarded(connection: Mapping[str, str | Secret]) -> dict[str, str | Secret]:
-    return {
-        key: Secret(value) if key in _ADDRESSES and isinstance(value, str) else guard(key, value)
-        for key, value in connection.items()
-    }
+def _guarded(connection: Mapping[str, str | Secret]) -> dict[str, Secret]:
+    """All of a connection is kept from sight: nobody can know which part of it lets one in."""
+    return {key: Secret(reveal(value)) for key, value in connection.items()}
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:

@@ -60,7 +60,9 @@ def run_campaign(
     with world(folder, seed) as found:
         found.driver.start()
         assert found.await_progress(PATIENCE), "the pipeline did not start"
-        for kind in kinds or _by_chance(found, record, faults or 0, only or list(KINDS)):
+        for kind in (
+            _tried(kinds, record) if kinds else _by_chance(found, record, faults or 0, only or list(KINDS))
+        ):
             _happen(found, kind, record, report)
             if len(record.landed) // check_every > len(record.verifications):
                 record.verifications.append(_check(found, spark, report))
@@ -68,6 +70,15 @@ def run_campaign(
         assert found.driver.stop() == 0
     record.seconds = time.monotonic() - began
     return record
+
+
+def _tried(kinds: Sequence[str], record: Record) -> Iterator[str]:
+    """Yield kinds in turn, each up to three times, until it has found something to hurt."""
+    for kind in kinds:
+        landed = len(record.landed)
+        for _ in range(3):
+            if len(record.landed) == landed:
+                yield kind
 
 
 def _by_chance(found: World, record: Record, faults: int, names: Sequence[str]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from tests.integration.test_sink_kafka import read
 from penstock.errors import FlowError, LedgerError
 from penstock.log import Broker, Topic
 from penstock.pipeline import verify
+from penstock.process.target import with_messages
 from penstock.settings import reveal
 from penstock.sinks import KafkaSink, PostgresSink, PostgresTable
 from penstock.sinks.side_outputs import TableWithSideOutputs, _refuse_apart, table_rows
@@ -109,3 +110,9 @@ def test_a_flow_writes_a_table_and_sends_the_rest_to_topics(settings, spark, pai
     )
     with pytest.raises(FlowError, match="amount"):
         run_once(stray, place, spark)
+
+
+def test_the_old_name_of_the_column_is_not_taken_for_a_column_of_the_table(spark):
+    rows = spark.createDataFrame([("a", "late")], "id string, outlet string")
+    with pytest.raises(FlowError, match="'outlet', as it was once called"):
+        with_messages(rows, flow="shop.bill", side_outputs={}, schema_ids={})

@@ -144,7 +144,7 @@ def test_connections_have_names(tmp_path):
     assert CANARY not in f"{found!r} {found.connections} {found.connection('shop')}"
     assert found.dsn("shop").value == f"postgresql://u:{CANARY}@h/d"
     assert found.dsn().value == "host=localhost dbname=main"
-    assert found.connection("cache") == {"url": Secret("redis://localhost:6379"), "timeout.ms": "500"}
+    assert found.connection("cache") == {"url": Secret("redis://localhost:6379"), "timeout.ms": Secret("500")}
     with pytest.raises(SettingsError, match="no connection 'shoop'") as caught:
         found.dsn("shoop")
     assert "cache, shop" in caught.value.hint
@@ -166,6 +166,8 @@ def test_connections_are_handed_on_to_other_processes(tmp_path):
         f'[connections.shop]\ndsn = "postgresql://u:{CANARY}@h/d"',
         f'[connections.cache]\nurl = "redis://:{CANARY}@h:6379"',
         f'[connections.cache]\npassword = "{CANARY}"',
+        f'[connections.search]\napi_key = "{CANARY}"',
+        f'[connections.search]\nurl = "https://h/?token={CANARY}"',
     ],
 )
 def test_a_password_in_the_clear_is_refused(tmp_path, text):

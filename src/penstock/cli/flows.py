@@ -129,7 +129,12 @@ def verify(pipeline: str, module: Module = None, as_json: Json = False) -> None:
 
 
 def forget(
-    pipeline: str, flow: str, yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False
+    pipeline: str,
+    flow: str,
+    connection: Annotated[
+        str | None, typer.Option(help="Whose database has its ledger; the default one unless it is said.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False,
 ) -> None:
     """Remove what a flow that is gone for good has left: checkpoint, state, ledger, positions. Results stay.
 
@@ -145,7 +150,7 @@ def forget(
         typer.confirm(f"Forget all that flow {flow!r} of {pipeline!r} knows?", abort=True)
     spark = session(settings, name=f"forget {pipeline}.{flow}")
     try:
-        for each in pipelines.forget(spark, settings, pipeline, flow):
+        for each in pipelines.forget(spark, settings, pipeline, flow, connection=connection):
             console.print(f"removed {each}", markup=False)
     finally:
         spark.stop()

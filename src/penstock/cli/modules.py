@@ -66,6 +66,8 @@ def _load(name: str) -> ModuleType:
         sys.path.insert(0, str(Path.cwd()))
     try:
         return importlib.import_module(name)
+    except PenstockError:
+        raise
     except Exception as error:
         raise _not_importable(name, error) from error
 
@@ -83,16 +85,16 @@ def _load_file(path: Path) -> ModuleType:
     sys.modules[path.stem] = module  # dataclasses look their module up by name
     try:
         spec.loader.exec_module(module)
+    except PenstockError:
+        raise
     except Exception as error:
-        del sys.modules[path.stem]
+        sys.modules.pop(path.stem, None)
         raise _not_importable(str(path), error) from error
     return module
 
 
 def _not_importable(name: str, error: Exception) -> PenstockError:
-    """Return the error of a module's own code with its place; those of ours stay what they are."""
-    if isinstance(error, PenstockError):
-        return error
+    """Return the error of a module's own code, with its place."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f"{error.filename}:{error.lineno}" if isinstance(error, SyntaxError) else _place(frames)
     return SettingsError(

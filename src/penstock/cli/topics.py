@@ -13,6 +13,7 @@ from rich.progress import Progress
 from penstock.cli.modules import declared_topic, declared_topics
 from penstock.cli.output import Json, console, show
 from penstock.cli.output import plain as plain_json
+from penstock.errors import UnknownSchemaError
 from penstock.settings import Settings
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from penstock.registry import Registry
     from penstock.schemas import Codec, WrittenSchema
 
+SCHEMAS = "_penstock_schemas"  # the registry's topic
 app = typer.Typer(help="Declare, apply and look into topics.", no_args_is_help=True)
 Modules = Annotated[
     list[str] | None, typer.Argument(help="Modules or files that declare topics; penstock.toml's by default.")
@@ -58,6 +60,7 @@ class _RegisteredSchemas:
         self._settings, self._subject = settings, f"{topic}-value"
         self._open = ExitStack()
         self._registry: Registry | None = None
+        self._tried = False
 
     def __enter__(self) -> "_RegisteredSchemas":
         return self
@@ -69,8 +72,12 @@ class _RegisteredSchemas:
         """Return the schema of a number; one that is not there now is not waited for long."""
         from penstock.registry import Registry
 
+        if not self._tried:
+            self._tried = True
+            if _broker(self._settings).exists(SCHEMAS):  # a registry would make it
+                self._registry = self._open.enter_context(Registry(self._settings, patience="1 second"))
         if self._registry is None:
-            self._registry = self._open.enter_context(Registry(self._settings, patience="1 second"))
+            raise UnknownSchemaError("there is no registry")
         return self._registry.written(self._subject, id)
 
 
@@ -177,7 +184,8 @@ def tail(
     with _codec(topic, settings) as codec, _RegisteredSchemas(settings, name) as schemas:
         plain = PlainReader(schemas.find)
         for line in follow(name, settings, codec=codec, plain=plain, **start):  # type: ignore[arg-type]
-            typer.echo(json.dumps(line, ensure_ascii=False, default=plain_json))
+            text = json.dumps(line, ensure_ascii=False, default=plain_json)
+            typer.echo(text.encode("utf-8", "backslashreplace").decode())
 
 
 @app.command("redrive")

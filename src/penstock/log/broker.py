@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +28,7 @@ from penstock.settings import Settings
 
 _OWN_SOURCES = (ConfigSource.DYNAMIC_TOPIC_CONFIG.value, ConfigSource.DYNAMIC_TOPIC_CONFIG)
 _TICK = 0.5
+_SEEN = 5.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -180,7 +182,7 @@ class Broker:
         deadline = time.monotonic() + TIMEOUT
         while time.monotonic() < deadline:
             found = self.admin.list_topics(name, timeout=TIMEOUT).topics[name].partitions
-            if len(found) == partitions and all(each.leader >= 0 for each in found.values()):
+            if len(found) >= partitions and all(each.leader >= 0 for each in found.values()):
                 break
             time.sleep(0.02)
         self._list_offsets(
@@ -233,15 +235,24 @@ class Broker:
             for key, value in changes.items()
         ]
         resource = ConfigResource(kind, name, incremental_configs=entries)
+        before = self._described(kind, name)
         with asking(f"configure {name!r}", self.listener):
             self.wait(self.admin.incremental_alter_configs([resource])[resource])
-        self._await_settings(kind, name, changes)
+        with suppress(PenstockError):  # it is done, whether or not it can be seen
+            self._await_settings(kind, name, before, changes)
 
-    def _await_settings(self, kind: ResourceType, name: str, changes: Mapping[str, str]) -> None:
-        """The controller answers when it has taken the change; the brokers follow it a moment later."""
-        deadline = time.monotonic() + TIMEOUT
-        while not changes.items() <= self._described(kind, name).items() and time.monotonic() < deadline:
+    def _await_settings(
+        self, kind: ResourceType, name: str, before: Mapping[str, str], wanted: Mapping[str, str]
+    ) -> None:
+        """The controller answers when it has taken the change; the brokers follow it a moment later.
+
+        Kafka may spell a value in another way than it was wanted: it is there once it is not what it was.
+        """
+        deadline, old = time.monotonic() + _SEEN, {key for key in wanted if before.get(key) != wanted[key]}
+        while old and time.monotonic() < deadline:
             time.sleep(0.02)
+            now = self._described(kind, name)
+            old = {key for key in old if now.get(key) == before.get(key)}
 
     def _configs(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]

@@ -194,7 +194,7 @@ def _refuse_outside(to: Position, after: list[TopicPartition], kept: dict[int, t
         f"partition {each.partition} has offsets {low} to {end}, not {each.offset}"
         for each in after
         for low, end in [kept[each.partition]]
-        if not low <= each.offset <= end
+        if each.partition in to.offsets and not low <= each.offset <= end
     ]
     if wrong:
         raise GroupError("; ".join(wrong), hint="run `penstock topics describe` to see what is kept")

@@ -99,7 +99,7 @@ def _content(value: bytes | None, codec: Codec[Any] | None, plain: Callable[[byt
 def _guess(value: bytes) -> Any:
     try:
         return json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return _text(value)
 
 

@@ -59,9 +59,9 @@ class Checkpoint:
         start = batch.start.get(topic, {})
         return {number: (start.get(number, 0), end) for number, end in batch.end[topic].items()}
 
-    def position(self) -> Offsets:
-        """Where reading stands: the end of the last finished batch."""
-        number = self.last_committed()
+    def position(self, number: int | None = None) -> Offsets:
+        """Where reading stands after a batch, the last finished one unless it is said."""
+        number = self.last_committed() if number is None else number
         return {} if number is None else self._offsets(number) or {}
 
     def end_of(self, number: int) -> Offsets:
@@ -83,9 +83,9 @@ class Checkpoint:
         """Delete the whole of it; False if there was none."""
         return bool(self._files.delete(self._make_path(self.path), True))
 
-    def watermark(self) -> datetime:
-        """The watermark that the last finished batch met; 1970 if there was none."""
-        text = self.read(f"offsets/{self.last_committed()}")
+    def watermark(self, number: int | None = None) -> datetime:
+        """The watermark that a batch met, the last finished one unless it is said; 1970 if there was none."""
+        text = self.read(f"offsets/{self.last_committed() if number is None else number}")
         reached = 0 if text is None else json.loads(text.splitlines()[1])["batchWatermarkMs"]
         return datetime.fromtimestamp(reached / 1000, UTC)
 

@@ -8,36 +8,35 @@ from penstock.log.topic import check_name
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.flow import check_flow_name
 from penstock.pipeline.state import CLOCKS
-from penstock.settings import Secret, Settings
+from penstock.settings import Settings
 from penstock.sinks.lane import ledger_topic
 from penstock.sinks.postgres.ledger import forget_sink
 
 
-def forget(spark: SparkSession, settings: Settings, pipeline: str, flow: str) -> list[str]:
+def forget(
+    spark: SparkSession, settings: Settings, pipeline: str, flow: str, *, connection: str | None = None
+) -> list[str]:
     """Remove a flow's checkpoint, state, ledger, clock and consumer group; return what was removed.
 
-    Flows behind it wait for what it has not read yet: from now on they do not. It must not run.
+    A ledger in PostgreSQL is that of the settings' default database, or of the `connection` that is named:
+    flows of others may have the same name elsewhere. Flows behind it wait for what it has not read yet: from
+    now on they do not. It must not run.
     """
     label = f"{check_name(pipeline)}.{check_flow_name(flow)}"
     broker, groups = Broker(settings), Groups(settings)
+    removed = []
+    known = connection is not None or settings.postgres is not None
+    if known and forget_sink(settings.dsn(connection), label):  # first: the database may not answer
+        removed.append(f"row of the ledger in {connection or 'postgres'}")
     topics = sorted(broker.topics([ledger_topic(label), f"{CLOCKS}{label}"]))
     folder = Checkpoint(spark, f"{settings.flows}/{pipeline}/{flow}")
-    removed = [f"topic {name}" for name in topics]
     for name in topics:
         broker.delete(name)
+        removed.append(f"topic {name}")
     if groups.delete(f"penstock.{label}"):
         removed.append(f"group penstock.{label}")
     if folder.delete():
         removed.append(f"checkpoint {folder.path}")
-    removed += [
-        f"row of the ledger in {name}" for name, dsn in _databases(settings) if forget_sink(dsn, label)
-    ]
     if not removed:
         raise FlowError(f"flow {label!r} has left nothing behind", hint="was it called so?")
     return removed
-
-
-def _databases(settings: Settings) -> list[tuple[str, Secret]]:
-    """The databases that tables may be in, by the name that the settings give them."""
-    named = [(name, settings.dsn(name)) for name, each in settings.connections.items() if "dsn" in each]
-    return named if settings.postgres is None else [("postgres", settings.dsn()), *named]

@@ -8,6 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 Column = dict[str, Any]  # its name, type and metadata, as Spark's JSON has them
+_MAY_STOP = ("GlobalLimit", "LocalLimit", "Tail", "Offset", "Sample", "MapIn", "PythonMapIn", "FlatMap")
 _NARROW = (
     "Project", "Filter", "Generate", "SubqueryAlias", "Union", "CollectMetrics",
     "StreamingRelation", "LogicalRelation", "Relation", "LogicalRDD", "MapIn", "ArrowEval", "BatchEval",
@@ -66,6 +67,11 @@ def optimised_plan(frame: DataFrame) -> Node:
 def is_narrow(plan: Node) -> bool:
     """Whether each row of a plan is made where its source is read, so that they stay in the log's order."""
     return all(node.name.startswith(_NARROW) for node in plan.walk())
+
+
+def reads_everything(plan: Node) -> bool:
+    """Whether each source of a plan is read to its end: limits and functions over rows may stop before."""
+    return not any(node.name.startswith(_MAY_STOP) for node in plan.walk())
 
 
 def keeps_order(plan: Node) -> bool:

@@ -23,6 +23,7 @@ from penstock.pipeline.conservation import (
 from penstock.pipeline.contents import compare_contents
 from penstock.pipeline.flow import Flow
 from penstock.pipeline.job import Job, as_written, flow_job
+from penstock.pipeline.logical import logical_plan, reads_everything
 from penstock.pipeline.malformed import between, count_in, counts, observed_in
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Planner, Span, named_topics
@@ -111,6 +112,7 @@ class _Verifier:
     topics: dict[str, Topic[Any]]
     report: Reporter
     clean: dict[str, OffsetRanges] = field(default_factory=dict)  # where flows have met nothing malformed
+    suspicious: set[str] = field(default_factory=set)  # topics in which a flow has
 
     def flow(self, flow: Flow) -> Verification:
         return self._learning(flow.name, lambda: self._flow(flow))
@@ -137,19 +139,20 @@ class _Verifier:
 
     def _flow(self, flow: Flow) -> Verification:
         job, checkpoint = flow_job(self.pipeline, flow.in_mode("replay")), self._checkpoint(flow.name)
-        firsts = _firsts(self.planner, job.topics)
-        position = _position(checkpoint, firsts)
+        firsts, number = _firsts(self.planner, job.topics), checkpoint.last_committed()
+        position = _position(checkpoint, firsts, number)  # of one batch, though the flow may run
         read = _distance(firsts, position)
         self.report(flow.name, f"recomputes the results of {read:,} offsets")
-        with up_to(checkpoint.watermark()) as horizon:
+        with up_to(checkpoint.watermark(number)) as horizon:
             results = self.planner.results(flow.in_mode("replay"), Span(end=position))
         if _adds_up(flow, results) and checkpoint.last_committed() is not None:
             return self._windows(flow, job, results, read)
         due, runs = as_written(self.planner, flow, job.label, results), list[DataFrame]()
         compared = self._compared_flow(flow, job, due, runs.append)
         observed = [observed_in(run) for run in runs]
-        for each in observed:
-            self._note_clean(job, firsts, position, each)
+        if reads_everything(logical_plan(results)):
+            for each in observed:
+                self._note_clean(job, firsts, position, each)
         waiting = compared.waiting or horizon.waiting(
             lambda name: count_in(observed[0], name) if observed else None
         )
@@ -160,7 +163,9 @@ class _Verifier:
         """Keep in mind where a flow has met nothing malformed: nobody need decode that once more."""
         counted = counts(job, observed)
         for argument, topic in job.reads.items():
-            if counted[argument] == 0:
+            if counted[argument]:
+                self.suspicious.add(topic.name)
+            elif counted[argument] == 0:
                 known = self.clean.get(topic.name, OffsetRanges())
                 self.clean[topic.name] = known.adding(between(topic.name, firsts, position))
 
@@ -220,7 +225,8 @@ class _Verifier:
         now = {topic.name: broker.committed_ranges(topic.name) for topic in topics}
         read = self._read(now)
         found = self._in_topics([topic.name + DEAD_LETTERS for topic in topics], label)
-        unknown = {name: self.clean.get(name, OffsetRanges()).lacking(each) for name, each in read.items()}
+        clean = {name: each for name, each in self.clean.items() if name not in self.suspicious}
+        unknown = {name: clean.get(name, OffsetRanges()).lacking(each) for name, each in read.items()}
         due, possible = (self.planner.malformed(label, topics, ranges, {}) for ranges in (unknown, now))
         compared = compare_contents(due, found, lambda: possible, once=True)
         count = sum(end - first for ranges in read.values() for first, end in ranges.values())
@@ -274,9 +280,9 @@ def _distance(firsts: Offsets, position: Offsets) -> int:
     )
 
 
-def _position(checkpoint: Checkpoint, firsts: Offsets) -> Offsets:
-    """Where a flow stands, after its last finished batch; a topic it has not read yet counts as empty."""
-    found = checkpoint.position()
+def _position(checkpoint: Checkpoint, firsts: Offsets, number: int | None) -> Offsets:
+    """Where a flow stands after a finished batch; a topic it has not read yet counts as empty."""
+    found = checkpoint.position(number)
     return {
         name: {number: found.get(name, {}).get(number, first) for number, first in partitions.items()}
         for name, partitions in firsts.items()

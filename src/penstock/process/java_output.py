@@ -4,6 +4,7 @@ import os
 import re
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import IO
 
 from py4j.java_gateway import JavaGateway
@@ -15,6 +16,8 @@ _NOISE = re.compile(
     rb"|Setting default log level to |To adjust logging level use sc\.setLogLevel"
     rb"|(Starting )?Streaming TransformWithStateInPandas Python worker"
 )
+
+_LONGEST = 65_536  # bytes of a line
 
 
 def start_java(conf: SparkConf) -> JavaGateway:
@@ -28,10 +31,19 @@ def start_java(conf: SparkConf) -> JavaGateway:
         os.close(javas)
 
 
-def pass_on(lines: IO[bytes], write: Callable[[bytes], object] = lambda line: os.write(2, line)) -> None:
-    """Pass lines on, but for noise and the blank line behind it."""
+def _write(line: bytes) -> None:
+    while line:
+        line = line[os.write(2, line) :]
+
+
+def pass_on(lines: IO[bytes], write: Callable[[bytes], object] = _write) -> None:
+    """Pass lines on, but for noise and the blank line behind it.
+
+    It goes on whatever becomes of a line: Java would stand still if nobody read what it writes.
+    """
     dropped = False
-    for line in lines:
+    for line in iter(lambda: lines.readline(_LONGEST), b""):
         dropped = bool(_NOISE.match(line)) or (dropped and not line.strip())
         if not dropped:
-            write(line)
+            with suppress(OSError):
+                write(line)

@@ -72,6 +72,11 @@ def with_messages(
 ) -> DataFrame:
     """Return results for a table, with the message of each that goes to a topic instead in `MESSAGE`."""
     results = with_id(results, flow, one_to_one=one_to_one)
+    if SIDE_OUTPUT not in results.columns and STORED in results.columns:
+        raise FlowError(
+            f"flow {flow!r} has side outputs and gives a column {STORED!r}, as it was once called",
+            hint=f"call it {SIDE_OUTPUT}, or rename your own column",
+        )
     if SIDE_OUTPUT not in results.columns:
         nothing = F.lit(None).cast(MESSAGE_TYPE)
         return results.withColumn(MESSAGE, nothing)

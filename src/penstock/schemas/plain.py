@@ -8,11 +8,11 @@ from typing import Any
 
 import fastavro
 
-from penstock.errors import PenstockError
 from penstock.schemas.compatibility import SchemaKind
 from penstock.schemas.directory import WrittenSchema
 
 _HEADER = struct.Struct(">bI")
+_MOST = 10_000  # schemas; anybody may make numbers up
 
 
 class PlainReader:
@@ -31,7 +31,7 @@ class PlainReader:
         if len(message) <= _HEADER.size or message[0] != 0:
             return None
         _, id = _HEADER.unpack_from(message)
-        if id not in self._readers:
+        if id not in self._readers and len(self._readers) < _MOST:
             self._readers[id] = self._reader(id)
         try:
             return self._readers[id](message[_HEADER.size :])
@@ -40,9 +40,12 @@ class PlainReader:
 
     def _reader(self, id: int) -> Callable[[bytes], Any]:
         try:
-            schema = self._find(id)
-        except PenstockError:
+            return self._parser(self._find(id))
+        except Exception:  # no such schema, or one that refers to others
             return lambda _: None
+
+    @staticmethod
+    def _parser(schema: WrittenSchema) -> Callable[[bytes], Any]:
         if schema.kind is SchemaKind.AVRO:
             parsed = fastavro.parse_schema(json.loads(schema.text))
             return lambda body: fastavro.schemaless_reader(io.BytesIO(body), parsed)

@@ -27,3 +27,15 @@ def test_noise_is_left_out_and_everything_else_is_passed_on():
         b"\tat org.apache.spark.Some",
         b"no end of line",
     ]
+
+
+def test_a_line_that_can_not_be_written_stops_nobody():
+    written = []
+
+    def write(line):
+        if b"OutOfMemory" in line:
+            raise OSError(28, "No space left on device")
+        written.append(line)
+
+    pass_on(io.BytesIO(SAID), write)
+    assert written[-1] == b"no end of line"

@@ -73,7 +73,7 @@ class PostgresTable:
 
     def address(self, settings: Settings) -> Secret:
         """Return where the database is; never log it."""
-        if self.dsn is not None:
+        if self.dsn is not None and reveal(self.dsn):
             return Secret(reveal(self.dsn))
         try:
             return settings.dsn(self.connection)
