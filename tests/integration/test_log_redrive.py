@@ -80,14 +80,14 @@ def test_two_redrives_at_once_send_no_letter_twice(settings, topic, monkeypatch)
 def test_two_redrives_started_together_send_no_letter_twice(settings, topic):
     together, ended = Barrier(2), []
 
-    def redrive():
+    def take_part():
         together.wait(30)
         try:
             ended.append(redrive(topic.name, settings).sent)
         except PenstockError as error:
             ended.append(error)
 
-    threads = [Thread(target=redrive) for _ in range(2)]
+    threads = [Thread(target=take_part) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:

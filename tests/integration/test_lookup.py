@@ -110,7 +110,7 @@ def test_a_rule_is_changed_between_batches_and_withdrawn(place, spark):
 def test_a_rule_is_changed_while_a_flow_runs_in_real_time(place, spark):
     pipeline = Pipeline("lookup-live")
     alarms = Topic("lookup.live", Alarm, key="user")
-    flow = {"mode": "realtime", "checkpoint": "5 seconds"}
+    flow = {"mode": "realtime", "checkpoint_interval": "5 seconds"}
     pipeline.flow(reads={"logins": logins}, looks_up={"rules": rules}, writes=alarms, **flow)(too_many)
     send(place, rules, rule("failures", 0))
     with Runner(pipeline, place, spark=spark), Consumer(alarms, place) as consumer:

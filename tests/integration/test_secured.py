@@ -149,7 +149,7 @@ CLIENTS = {
     "Queue": (take, ["one", "three"]),
     "Registry": (register, 1),
     "Groups.lag": (lag, [2]),
-    "dead letters redriven": (redriven, 1),
+    "redrive": (redriven, 1),
 }
 
 

@@ -95,7 +95,7 @@ def test_what_is_not_there(spark, place):
 
 
 def test_the_command_line_shows_it(spark, place, monkeypatch):
-    monkeypatch.setattr("penstock.cli.state.session", lambda *_, **__: spark)
+    monkeypatch.setattr("penstock.process.session", lambda *_, **__: spark)
     monkeypatch.setattr(type(spark), "stop", lambda _: None)
     for name, value in place.environment().items():
         monkeypatch.setenv(name, value)
