@@ -59,6 +59,7 @@ def test_a_letter_says_only_what_we_say_of_it():
 
 
 def test_what_is_shown_of_a_message_can_not_be_forged_by_its_headers():
-    line = _line(Message(("offset", b"1"), ("key", b"forged"), ("twice", b"1"), ("twice", None)), None, lambda _: None)
+    message = Message(("offset", b"1"), ("key", b"forged"), ("twice", b"1"), ("twice", None))
+    line = _line(message, None, lambda _: None)
     assert (line["offset"], line["key"], line["value"]) == (17, "key", 1)
     assert line["headers"] == {"offset": "1", "key": "forged", "twice": ["1", None]}
