@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from penstock.registry import Registry
     from penstock.schemas import Codec, WrittenSchema
 
-SCHEMAS = "_penstock_schemas"  # the registry's topic
 app = typer.Typer(help="Declare, apply and look into topics.", no_args_is_help=True)
 Modules = Annotated[
     list[str] | None, typer.Argument(help="Modules or files that declare topics; penstock.toml's by default.")
@@ -71,10 +70,11 @@ class _RegisteredSchemas:
     def find(self, id: int) -> "WrittenSchema":
         """Return the schema of a number; one that is not there now is not waited for long."""
         from penstock.registry import Registry
+        from penstock.registry.topic import NAME
 
         if not self._tried:
             self._tried = True
-            if _broker(self._settings).exists(SCHEMAS):  # a registry would make it
+            if _broker(self._settings).exists(NAME):  # a registry would make it
                 self._registry = self._open.enter_context(Registry(self._settings, patience="1 second"))
         if self._registry is None:
             raise UnknownSchemaError("there is no registry")
