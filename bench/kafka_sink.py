@@ -19,7 +19,7 @@ from penstock.pipeline.progress import ProgressStore
 from penstock.process import session
 from penstock.process.java_client import java_settings
 from penstock.settings import Settings
-from penstock.sinks import KafkaSink
+from penstock.targets import KafkaSink
 
 ROWS = 1_000_000
 ROUNDS = 5

@@ -14,7 +14,7 @@ from penstock.local import running
 from penstock.log.ledger import Batch
 from penstock.process import session
 from penstock.settings import Settings, reveal
-from penstock.sinks.postgres import PostgresSink, PostgresTable
+from penstock.targets.postgres import PostgresSink, PostgresTable
 
 ROWS = 1_000_000
 ONE_BY_ONE = 20_000

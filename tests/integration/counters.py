@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from penstock.events import Event
 from penstock.log import Topic
 from penstock.pipeline import Pipeline
-from penstock.sinks import PostgresTable
+from penstock.targets import PostgresTable
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

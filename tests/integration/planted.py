@@ -3,24 +3,26 @@
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import confluent_kafka
 from pyspark import cloudpickle
 from pyspark.sql import functions as F
 from tests.integration.shop import Receipt, Sale, suspects
 
-import penstock.pipeline.job as job
 import penstock.pipeline.plan as plan
+import penstock.targets.kafka.target as kafka_target
+import penstock.targets.postgres.target as postgres_target
 from penstock.log import Topic
 from penstock.log.ledger import Entry
 from penstock.pipeline import Pipeline
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.malformed import Judge
-from penstock.settings import Settings
-from penstock.sinks.kafka import KafkaSink, LaneWork
-from penstock.sinks.lane import Lane
-from penstock.sinks.postgres import PostgresSink, PostgresTable
-from penstock.sinks.postgres import ledger as postgres_ledger
+from penstock.targets.kafka.lane import KafkaLanes, messages
+from penstock.targets.kafka.sink import KafkaSink
+from penstock.targets.lanes import LaneWork
+from penstock.targets.postgres import PostgresSink, PostgresTable
+from penstock.targets.postgres import ledger as postgres_ledger
 
 sales = Topic("planted.sales", Sale, key="customer", partitions=2)
 table = PostgresTable("planted_sales", key="id", write="upsert")
@@ -29,50 +31,38 @@ DOUBT = "if(amount > 500, 'shop.suspects', null)"
 CHANCE = "cast(amount * rand() as decimal(12,2))"
 
 
-class _Work(LaneWork):
-    def lane(self, number):
-        lane = Lane(Settings(kafka=self.kafka), self.sink, number, self.timeout_ms)
-        lane.serve(self.epoch)
-        return lane
-
-
-class MarkerSkipped(_Work):
+class MarkerSkipped(LaneWork):
     """The rows are committed, the ledger does not have them."""
 
-    def write(self, number, rows):
-        lane = self.lane(number)
-        return lane._write_down(lane.entry, rows)
+    def write_due(self, lane, rows):
+        lane.write(rows, lane.entry)
 
 
-class CommitFirst(_Work):
+class CommitFirst(LaneWork):
     """The ledger is written before the rows."""
 
-    def write(self, number, rows):
-        return self.lane(number).write_at_most_once(rows, self.batch)
+    def write_due(self, lane, rows):
+        replace(self, guarantee="at-most-once").write_due(lane, rows)
 
 
-class NumberOnly(_Work):
+class NumberOnly(LaneWork):
     """A batch is known by its number alone."""
 
     def write(self, number, rows):
-        lane = self.lane(number)
-        if lane.entry.batch is not None and self.batch.number <= lane.entry.batch.number:
-            return 0
-        return lane._write_down(Entry(self.epoch, self.batch), rows)
+        lane = self.lanes.open(number)
+        if lane.entry.batch is None or self.batch.number > lane.entry.batch.number:
+            lane.write(rows, Entry(self.epoch, self.batch))
 
 
-class NoTransaction(_Work):
+class NoTransaction(LaneWork):
     """The rows are sent by themselves, only the ledger is written in a transaction."""
 
-    def write(self, number, rows):
-        lane = self.lane(number)
-        if not lane.entry.is_due(self.batch):
-            return 0
-        producer = confluent_kafka.Producer(self.kafka)
-        for topic, key, value, headers in rows:
+    def write_due(self, lane, rows):
+        producer = confluent_kafka.Producer(self.lanes.kafka)
+        for topic, key, value, headers in messages(rows):
             producer.produce(topic, value, key, headers=headers)
         producer.flush(30)
-        return lane._write_down(Entry(self.epoch, self.batch))
+        lane.write((), Entry(self.epoch, self.batch))
 
 
 class UsingWork(KafkaSink):
@@ -83,26 +73,32 @@ class UsingWork(KafkaSink):
         "no_transaction": NoTransaction,
     }
 
-    def _work(self, batch):
-        plain = super()._work(batch)
+    def _work(self, batch, names):
+        plain = super()._work(batch, names)
         return self.works[self.id.split(".")[1]](**vars(plain))
 
 
-class SlowLane(_Work):
+class SlowLane(LaneWork):
     def write(self, number, rows):
         time.sleep(60 * number)
         return super().write(number, rows)
 
 
+class ByChance(KafkaLanes):
+    def spread(self, rows, count):
+        return rows.repartition(count, F.rand()).select("topic", "key", "value", "headers")
+
+
 class RandomSpread(KafkaSink):
     """A repeated batch brings its rows to other lanes; of the first try one lane was written."""
 
-    def _work(self, batch):
-        plain = super()._work(batch)
-        return SlowLane(**vars(plain)) if all(entry.batch is None for entry in self._entries) else plain
+    def __init__(self, *given, **options):
+        super().__init__(*given, **options)
+        self._lanes = ByChance(**vars(self._lanes))
 
-    def _spread(self, rows):
-        return rows.repartition(self.lanes, F.rand())
+    def _work(self, batch, names):
+        plain = super()._work(batch, names)
+        return SlowLane(**vars(plain)) if all(entry.batch is None for entry in self._entries) else plain
 
 
 class Later(KafkaSink):
@@ -155,7 +151,7 @@ def forgetful(self, *given):
 
 def half(self, flow, label, results):
     """Side outputs are lost on the way."""
-    rows = make_messages(self, flow, label, results)
+    rows = make_rows(self, flow, label, results)
     return (
         rows.where(F.col("topic") != suspects.name) if flow.mode == "stream" and flow.side_outputs else rows
     )
@@ -170,13 +166,13 @@ def careless(self, entries):
 def plant():
     """Put the bugs in; only the process that runs the flows does this."""
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    job.KafkaSink, job.PostgresSink = kafka_sink, LedgerFirst
+    kafka_target.KafkaSink, postgres_target.PostgresSink = kafka_sink, LedgerFirst
     plan.kafka_rows = uncommitted
-    Judge.judge, plan.Planner.messages = forgetful, half
+    Judge.judge, plan.Planner.rows = forgetful, half
     Checkpoint.refuse_misfit = careless
 
 
-read_rows, make_messages = plan.kafka_rows, plan.Planner.messages
+read_rows, make_rows = plan.kafka_rows, plan.Planner.rows
 refuse_misfit = Checkpoint.refuse_misfit
 
 

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from penstock.events import Event, Precision
 from penstock.log import Topic
 from penstock.pipeline import Pipeline
-from penstock.sinks import PostgresTable
+from penstock.targets import PostgresTable
 
 Money = Annotated[Decimal, Precision(12, 2)]
 

@@ -1,9 +1,9 @@
 """Files beside Spark's checkpoint: whenever a process is killed, each is the old one or the new one."""
 
 import pytest
-from tests.integration.sink_contract import Crash, crash_at
 
 from penstock.pipeline.checkpoint import Checkpoint
+from penstock.testing.sink_contract import Crash, crash_at
 
 
 def test_a_file_that_is_being_replaced_is_never_missing(spark, tmp_path, monkeypatch):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock.pipeline.contents import compare_contents
+from penstock.targets.comparison import compare_contents
 
 SCHEMA = "topic string, key binary, value binary"
 DUE = [("t", b"a", b"1"), ("t", b"b", b"2"), ("t", None, b"3"), ("u", b"a", None), ("t", b"a", b"1")]

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import pytest
 from pyspark.errors import StreamingQueryException
-from tests.integration.sink_contract import Crash, crash_at
 from tests.integration.test_sink_kafka import read
 
 from penstock import points
@@ -23,7 +22,8 @@ from penstock.pipeline.job import flow_job
 from penstock.pipeline.malformed import Judge
 from penstock.pipeline.plan import Planner
 from penstock.process import lookup
-from penstock.sinks.lane import read_entry
+from penstock.targets.kafka.lane import read_entry
+from penstock.testing.sink_contract import Crash, crash_at
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 DEATH = (Crash, StreamingQueryException)  # of the second, the first is the cause

@@ -5,8 +5,8 @@ from pyspark.sql import functions as F
 from tests.integration.test_watermark_plans import BY, Payment
 
 from penstock.log import Topic
-from penstock.pipeline.logical import keeps_order, logical_plan
 from penstock.process import joins, keyed, windows
+from penstock.process.logical import keeps_order, logical_plan
 from penstock.process.target import ORDER, with_order
 from penstock.process.windows import agg
 from penstock.testing.feed import _Source

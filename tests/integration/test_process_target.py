@@ -20,7 +20,7 @@ from penstock.process import keyed
 from penstock.process.source import DELETED, KnownSchemas, typed
 from penstock.process.target import encoded, with_id
 from penstock.settings import Settings
-from penstock.sinks.kafka import KafkaSink
+from penstock.targets.kafka.sink import KafkaSink
 
 NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 SOURCE = "struct<topic:string,partition:int,offset:bigint>"

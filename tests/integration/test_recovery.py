@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import functions as F
-from tests.integration.sink_contract import crash_at
 from tests.integration.test_malformed import (
     DEATH,
     READ,
@@ -21,9 +20,11 @@ from tests.integration.test_malformed import (
 
 from penstock.errors import FlowError, LedgerError, TopicError
 from penstock.log import Broker, Table, Topic, apply
+from penstock.log.ledger import Entry
 from penstock.pipeline import Pipeline, Runner
-from penstock.sinks.kafka import KafkaSink
-from penstock.sinks.lane import Lane, read_entry
+from penstock.targets.kafka.lane import KafkaLane, read_entry
+from penstock.targets.kafka.sink import KafkaSink
+from penstock.testing.sink_contract import crash_at
 
 __all__ = ["place", "world"]  # fixtures
 
@@ -40,10 +41,9 @@ def die_between_lanes(world, monkeypatch, pipeline):
     """The first lane has committed its part of a batch, the second has not."""
 
     def half(self, rows, batch, before_commit):
-        lane = Lane(self._settings, self.id, 0, 60_000)
-        lane.serve(self._epoch)
+        lane = KafkaLane(world.settings, self.id, 0, 60_000)
         before_commit(rows)
-        lane.write(list(_in_lane(self, rows, 0)), batch)
+        lane.send(list(_in_lane(self, rows, 0)), Entry(self._epoch, batch))
         raise OSError("killed between lanes")
 
     with monkeypatch.context() as patch:
@@ -53,7 +53,7 @@ def die_between_lanes(world, monkeypatch, pipeline):
 
 
 def _in_lane(sink, rows, number):
-    spread = sink._spread(rows).withColumn("lane", F.spark_partition_id())
+    spread = sink._lanes.spread(rows, sink.lanes).withColumn("lane", F.spark_partition_id())
     for row in spread.where(F.col("lane") == number).collect():
         headers = [(each.key, bytes(each.value)) for each in row.headers]
         yield row.topic, row.key and bytes(row.key), row.value and bytes(row.value), headers

@@ -6,7 +6,6 @@ import psycopg
 import pytest
 from pyspark.sql import functions as F
 from tests.integration.shop import Suspect, make_sales
-from tests.integration.sink_contract import Crash, batch, crash_at
 from tests.integration.test_flows import copying, pair, run_once, send  # noqa: F401
 from tests.integration.test_sink_kafka import read
 
@@ -15,8 +14,9 @@ from penstock.log import Broker, Topic
 from penstock.pipeline import verify
 from penstock.process.target import with_messages
 from penstock.settings import reveal
-from penstock.sinks import KafkaSink, PostgresSink, PostgresTable
-from penstock.sinks.side_outputs import TableWithSideOutputs, _refuse_apart, table_rows
+from penstock.targets import KafkaSink, PostgresSink, PostgresTable
+from penstock.targets.side_outputs import SinkWithSideOutputs, _refuse_apart, target_rows
+from penstock.testing.sink_contract import Crash, batch, crash_at
 
 
 def rows_of(spark, topic, numbers):
@@ -37,9 +37,9 @@ class Target:
         Broker(settings).ensure(self.topic, 1, {})
 
     def sink(self):
-        schema = table_rows(self.rows(())).schema
+        schema = target_rows(self.rows(())).schema
         table = PostgresSink(PostgresTable(self.table), schema, self._settings, self.id, lanes=2)
-        return TableWithSideOutputs(self.id, KafkaSink(self._settings, self.id, lanes=1), table)
+        return SinkWithSideOutputs(self.id, KafkaSink(self._settings, self.id, lanes=1), table)
 
     def rows(self, numbers):
         return rows_of(self._spark, self.topic, numbers)

@@ -5,13 +5,13 @@ from dataclasses import replace
 import confluent_kafka
 import pytest
 from pyspark.sql import functions as F
-from tests.integration.sink_contract import SinkContract, batch, numbered
 
 from penstock.errors import SinkError
 from penstock.log import Broker
-from penstock.log.ledger import Batch
-from penstock.sinks.kafka import KafkaSink
-from penstock.sinks.lane import Lane, ledger_topic
+from penstock.log.ledger import Batch, Entry
+from penstock.targets.kafka.lane import KafkaLane, ledger_topic
+from penstock.targets.kafka.sink import KafkaSink
+from penstock.testing.sink_contract import ExactlyOnceContract, batch, numbered
 
 HEADERS = "array(named_struct('key', 'n', 'value', cast(string(id) as binary)))"
 
@@ -47,7 +47,7 @@ def read(settings, topic, isolation="read_committed"):
     return found
 
 
-class TestKafkaSink(SinkContract):
+class TestKafkaSink(ExactlyOnceContract):
     opening = ("sink.kafka.opened",)
     writing = ("sink.kafka.written",)
 
@@ -74,9 +74,8 @@ class TestKafkaSink(SinkContract):
         """The process died between the commits of its two lanes."""
         sink = anew()
         put(sink, batch(0, 0, 10))
-        half = Lane(settings, unique, 0, 60_000)
-        half.serve(1)
-        half.write([(self.topic, b"k", b"99", [])], batch(1, 10, 20))
+        half = KafkaLane(settings, unique, 0, 60_000)
+        half.send([(self.topic, b"k", b"99", [])], Entry(1, batch(1, 10, 20)))
         put(anew(), batch(1, 10, 20))
         found = sorted(self.contents(sink))
         assert found[:10] == list(range(10))
@@ -86,7 +85,7 @@ class TestKafkaSink(SinkContract):
     def test_an_open_transaction_of_a_dead_writer_is_ended(self, anew, put, settings, unique):
         """It would keep readers of committed events waiting until its time is up."""
         sink = anew()
-        dead = Lane(settings, unique, 0, 60_000)
+        dead = KafkaLane(settings, unique, 0, 60_000)
         dead._writer.client.begin_transaction()
         dead._writer.client.produce(self.topic, b"99", b"k")
         dead._writer.client.flush(10)
@@ -95,11 +94,10 @@ class TestKafkaSink(SinkContract):
 
     def test_a_writer_that_was_broken_into_tries_again(self, anew, settings, unique):
         anew()
-        lane = Lane(settings, unique, 0, 60_000)
-        Lane(settings, unique, 0, 60_000)
-        lane.serve(1)
+        lane = KafkaLane(settings, unique, 0, 60_000)
+        KafkaLane(settings, unique, 0, 60_000)
         with pytest.raises(SinkError, match="broken in"):
-            lane.write([(self.topic, b"k", b"1", [])], batch(0, 0, 1))
+            lane.send([(self.topic, b"k", b"1", [])], Entry(1, batch(0, 0, 1)))
 
     def test_headers_and_keys_arrive(self, anew, put, settings):
         put(anew(), batch(0, 0, 3))
@@ -130,5 +128,5 @@ def test_a_lane_waits_where_the_queue_is_full(settings, unique):
     Broker(settings).ensure(ledger_topic(unique), 1, {})
     narrow = replace(settings, kafka={**settings.kafka, "queue.buffering.max.messages": "10"})
     rows = [(f"full.{unique}", None, str(number).encode(), None) for number in range(50)]
-    assert Lane(narrow, unique, 0, 60_000).write(rows, batch(0, 0, 50)) == 50
+    assert KafkaLane(narrow, unique, 0, 60_000).send(rows, Entry(1, batch(0, 0, 50))) == 50
     assert len(read(settings, f"full.{unique}")) == 50

@@ -13,15 +13,15 @@ import psycopg
 import pytest
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
-from tests.integration.sink_contract import Crash, SinkContract, batch, crash_at
 
 from penstock import points
 from penstock.errors import DataError, FencedError, PenstockError, SettingsError, SinkError, TargetError
 from penstock.log.ledger import Batch
 from penstock.settings import Secret, Settings, reveal
-from penstock.sinks.postgres import PostgresSink, PostgresTable, last_entry
-from penstock.sinks.postgres.comparison import compare_table
-from penstock.sinks.postgres.lane import Lane
+from penstock.targets.postgres import PostgresSink, PostgresTable, last_entry
+from penstock.targets.postgres.comparison import compare_table
+from penstock.targets.postgres.lane import Lane
+from penstock.testing.sink_contract import Crash, ExactlyOnceContract, batch, crash_at
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def staging_tables(sql):
     return {name for (name,) in sql("SELECT tablename FROM pg_tables WHERE tablename LIKE 'staging%'")}
 
 
-class TestPostgresSink(SinkContract):
+class TestPostgresSink(ExactlyOnceContract):
     """Rows are appended to a table without a key, so that a row that comes twice is there twice."""
 
     opening = ("sink.postgres.opened",)
@@ -660,7 +660,7 @@ def test_an_executor_that_can_not_connect_says_so_without_the_password(spark, op
     sink = opened(SIMPLE)
     wrong = Secret("postgresql://penstock:hunter2@127.0.0.1:1/penstock")
     monkeypatch.setattr(
-        "penstock.sinks.postgres.sink.Lane", lambda sink, _, staging: Lane(sink, wrong, staging)
+        "penstock.targets.postgres.sink.Lane", lambda sink, _, staging: Lane(sink, wrong, staging)
     )
     with pytest.raises(SinkError, match="can't be reached: Connection refused") as caught:
         sink.write(totals(spark, ("a", 1)), batch(0, 0, 1))

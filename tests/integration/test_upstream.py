@@ -8,11 +8,11 @@ import pytest
 from penstock.errors import ConfigurationError, FlowError
 from penstock.events import Event
 from penstock.log import Broker, Groups, Producer, Topic, apply
-from penstock.log.ledger import Batch
+from penstock.log.ledger import Batch, Entry
 from penstock.pipeline import forget
 from penstock.pipeline.tracker import Writer
 from penstock.pipeline.upstream import Upstream
-from penstock.sinks.lane import Lane, ledger_topic
+from penstock.targets.kafka.lane import KafkaLane, ledger_topic
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,10 @@ def sales(settings, unique):
 def wrote(settings, flow, topic, end):
     """Let the only lane of a flow have written what it has read."""
     Broker(settings).ensure(ledger_topic(flow), 1, {"cleanup.policy": "compact"})
-    lane = Lane(settings, flow, 0, 10_000)
-    lane.claim(1)
+    lane = KafkaLane(settings, flow, 0, 10_000)
+    lane.write((), Entry(1))
     if end is not None:
-        lane.write((), Batch("made", 0, {}, {topic.name: {0: end}}))
+        lane.write((), Entry(1, Batch("made", 0, {}, {topic.name: {0: end}})))
 
 
 def is_behind(settings, flow, topic, *gone):

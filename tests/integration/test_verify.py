@@ -17,7 +17,7 @@ from penstock.pipeline import Pipeline, verify
 from penstock.process import joins, windows
 from penstock.process.windows import Late, agg
 from penstock.settings import reveal
-from penstock.sinks import PostgresTable
+from penstock.targets import PostgresTable
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 WINDOW = ("customer", "start", "end", "kind", "rows", "spent")

@@ -6,7 +6,7 @@ from tests.integration.shop import receipts, sales, suspects
 from penstock.errors import FlowError
 from penstock.pipeline import Pipeline
 from penstock.settings import Settings
-from penstock.sinks import PostgresTable
+from penstock.targets import PostgresTable
 from penstock.testing import CrashHarness, points_of
 
 AROUND = ["flow.planned", "flow.written", "flow.committed"]

@@ -12,7 +12,7 @@ from penstock.log import Topic
 from penstock.pipeline import Pipeline, flow_run
 from penstock.pipeline.job import flow_job
 from penstock.pipeline.state import compare_state, unfit_state
-from penstock.sinks import PostgresTable
+from penstock.targets import PostgresTable
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def test_the_guarantee_is_that_of_the_mode_unless_less_is_asked_for():
     assert describe(guarantee="at-least-once").effective_guarantee == "at-least-once"
     assert describe(mode="realtime").effective_guarantee == "effectively-once"
     assert describe(guarantee="at-least-once").in_mode("realtime").effective_guarantee == "effectively-once"
-    with pytest.raises(FlowError, match="table"):
+    with pytest.raises(FlowError, match="PostgresTable in realtime"):
         describe(writes=table).in_mode("realtime")
 
 

@@ -28,16 +28,14 @@ from penstock.pipeline.recovery import Recovery
 from penstock.pipeline.settled import SettledBatches
 from penstock.pipeline.state import pins_of, refuse_changed_state
 from penstock.points import reach
-from penstock.process.java_client import java_settings
 from penstock.process.pinned import Pins, pinning
-from penstock.sinks.sink import Sink
+from penstock.targets.sink import Sink
 
 _TICK = 0.1
 _LOADED = "loaded.json"  # beside the checkpoint, once what the tables held has been read
 _MUCH, _CATCHING_UP = 5_000, 3  # more events are worked on in batches before real time, a few times
 _STOP_PATIENCE = 60.0
 _REALTIME_STOP = 5.0
-_REALTIME_LINGER = "3"  # ms; with none, each result is a request, and half of the machine is busy with those
 _LOOK_AT_TOPICS = 5.0  # seconds; flows with a sink of ours look at them in every batch
 
 
@@ -138,11 +136,8 @@ class Attempt:
     def _start_native(self, span: Span, until_end: bool) -> StreamingQuery:
         self._settled.settle_or_roll_back()
         self._partitions = self._topics.count_partitions()
-        frame = self._planned(span)
-        options = {f"kafka.{name}": value for name, value in java_settings(self.planner.settings).items()}
-        if self.job.mode == "realtime":
-            options["kafka.linger.ms"] = _REALTIME_LINGER
-        return self._started(frame.writeStream.format("kafka").options(**options), until_end)
+        frame, settings = self._planned(span), self.planner.settings
+        return self._started(self.job.target.native_writer(frame, self.job.mode, settings), until_end)
 
     def _start_with_sink(self, span: Span, until_end: bool) -> StreamingQuery:
         frame = self._planned(span)

@@ -24,9 +24,7 @@ from penstock.process.windows.panes import Panes
 from penstock.process.windows.shape import MICROSECOND, Fixed
 from penstock.process.windows.sliding import EMITTED
 from penstock.process.windows.stateful import WINDOWS
-from penstock.settings import Settings
-from penstock.sinks.postgres import PostgresTable
-from penstock.sinks.postgres.contents import contents
+from penstock.targets import Inspection, Target
 
 _EMITTED, _STATE = "emitted", "state"
 
@@ -67,23 +65,26 @@ def emitted_columns(results: DataFrame) -> StructType | None:
     return StructType([StructField(name, results.schema[name].dataType) for name in names])
 
 
-def can_be_added_up(results: DataFrame, keys: tuple[str, ...], columns: tuple[str, ...] | None) -> bool:
-    """Whether the rows of windows are in a table of some columns, with one row of each key (or all)."""
-    emitted = emitted_columns(results)
-    if emitted is None or not set(emitted.names) <= set(columns or emitted.names):
+def kept_results(results: DataFrame, target: Target, inspection: Inspection) -> DataFrame | None:
+    """What a target keeps of the results of windows; None if their rows can't be added up there.
+
+    Of a result that was corrected, an upsert keeps no other.
+    """
+    columns = emitted_columns(results)
+    if columns is None or not _can_be_added_up(results, columns, target):
+        return None
+    found = target.contents(results.sparkSession, columns, inspection)
+    corrected = target.upsert_key and results.schema[ROWS].metadata[WINDOWS]["each"]
+    return found.withColumn(KIND, F.lit(ON_TIME)) if corrected and found is not None else found
+
+
+def _can_be_added_up(results: DataFrame, columns: StructType, target: Target) -> bool:
+    """Whether the rows of windows are in a target that has these columns, with one row of each key or all."""
+    if not set(columns.names) <= set(target.columns or columns.names):
         return False
     described = results.schema[ROWS].metadata[WINDOWS]
     needed = {"id"} if described["each"] else {*described["by"], START}
-    return not keys or needed <= set(keys)
-
-
-def kept_results(results: DataFrame, table: PostgresTable, settings: Settings) -> DataFrame:
-    """What a table keeps of the results of windows; of one that was corrected, an upsert keeps no other."""
-    columns = emitted_columns(results)
-    assert columns is not None  # noqa: S101
-    found = contents(results.sparkSession, table, settings, columns)
-    each = results.schema[ROWS].metadata[WINDOWS]["each"]
-    return found.withColumn(KIND, F.lit(ON_TIME)) if each and table.write == "upsert" else found
+    return not target.upsert_key or needed <= set(target.upsert_key)
 
 
 def conservation(

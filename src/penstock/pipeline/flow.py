@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 from pyspark.sql import DataFrame
@@ -12,18 +13,12 @@ from pyspark.sql import DataFrame
 from penstock.durations import duration
 from penstock.errors import FlowError
 from penstock.log import Table, Topic
-from penstock.sinks.postgres import PostgresTable
+from penstock.targets.side_outputs import target_of
+from penstock.targets.target import Guarantee, Mode, Target
 
-Mode = Literal["stream", "realtime", "replay"]
-Guarantee = Literal["exactly-once", "effectively-once", "at-least-once", "at-most-once"]
 Output = Literal["update", "append"]
 Function = Callable[..., DataFrame]
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,80}")
-_GUARANTEES: dict[Mode, tuple[Guarantee, ...]] = {  # the first one is the default
-    "stream": ("exactly-once", "at-least-once", "at-most-once"),
-    "realtime": ("effectively-once", "at-least-once"),
-    "replay": ("exactly-once",),
-}
 _SHORTEST_REALTIME = timedelta(seconds=5)
 
 
@@ -34,7 +29,7 @@ class Flow:
     name: str
     function: Function
     reads: Mapping[str, Topic[Any]]
-    writes: Topic[Any] | PostgresTable
+    writes: Topic[Any] | Target
     mode: Mode = "stream"
     guarantee: Guarantee | None = None
     side_outputs: tuple[Topic[Any], ...] = ()
@@ -50,10 +45,20 @@ class Flow:
         self._check_names()
         self.in_mode(self.mode)
 
+    @cached_property
+    def target(self) -> Target:
+        """All that it writes, side outputs included."""
+        return target_of(self.writes, self.side_outputs)
+
     @property
     def effective_guarantee(self) -> Guarantee:
-        """The guarantee that was asked for, or else the first one of the flow's mode."""
-        return self.guarantee or _GUARANTEES[self.mode][0]
+        """The guarantee that was asked for, or else the first one of its target in its mode."""
+        return self.guarantee or self.target.guarantees[self.mode][0]
+
+    @property
+    def is_native(self) -> bool:
+        """Whether Spark writes its results by itself."""
+        return self.target.is_native(self.mode, self.effective_guarantee)
 
     @property
     def trigger_interval(self) -> str:
@@ -66,11 +71,7 @@ class Flow:
         if mode not in get_args(Mode):
             raise FlowError(f"flow {self.name!r} has the mode {mode!r}", hint=f"use {_or(get_args(Mode))}")
         guarantee = self.guarantee if mode == self.mode else None
-        if guarantee is not None and guarantee not in _GUARANTEES[mode]:
-            raise FlowError(
-                f"flow {self.name!r} can't be {guarantee} in {mode} mode",
-                hint=f"guarantee {_or(_GUARANTEES[mode])}, or run it in stream mode",
-            )
+        self._check_target(mode, guarantee)
         if mode == "realtime":
             self._check_realtime()
         if mode == self.mode:
@@ -102,15 +103,23 @@ class Flow:
                 f"flow {self.name!r} reads a topic twice, and would have two positions in it",
                 hint="read it once, and use the DataFrame twice",
             )
-        if isinstance(self.writes, Topic) and self.writes.name in {each.name for each in self.reads.values()}:
+        if isinstance(self.writes, Topic) and self.writes.name in names:
             raise FlowError(f"flow {self.name!r} writes the topic it reads, {self.writes.name!r}")
 
-    def _check_realtime(self) -> None:
-        if not isinstance(self.writes, Topic):
+    def _check_target(self, mode: Mode, guarantee: Guarantee | None) -> None:
+        possible = self.target.guarantees.get(mode, ())
+        if not possible:
             raise FlowError(
-                f"flow {self.name!r} writes a table, which Spark can't do in real-time mode",
-                hint="write a topic, and let a second flow in stream mode bring that to the table",
+                f"flow {self.name!r} can't write a {type(self.writes).__name__} in {mode} mode",
+                hint="write a topic, and let a second flow in stream mode bring that to its target",
             )
+        if guarantee is not None and guarantee not in possible:
+            raise FlowError(
+                f"flow {self.name!r} can't be {guarantee} in {mode} mode",
+                hint=f"guarantee {_or(possible)}, or run it in stream mode",
+            )
+
+    def _check_realtime(self) -> None:
         interval = self.checkpoint_interval
         if interval is not None and duration(interval) < _SHORTEST_REALTIME:
             raise FlowError(

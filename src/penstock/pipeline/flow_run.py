@@ -25,7 +25,7 @@ from penstock.pipeline.state import unfit_state
 from penstock.pipeline.trouble import explained, one_line
 from penstock.process.java_errors import client_error, java_text
 from penstock.process.source import unknown_schema
-from penstock.sinks.tasks import raised
+from penstock.targets.tasks import raised
 
 Status = Literal["starting", "running", "waiting", "stopped", "done", "failed"]
 Reporter = Callable[[str, str], None]

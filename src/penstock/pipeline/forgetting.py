@@ -9,8 +9,8 @@ from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.flow import check_flow_name
 from penstock.pipeline.state import CLOCKS
 from penstock.settings import Settings
-from penstock.sinks.lane import ledger_topic
-from penstock.sinks.postgres.ledger import forget_sink
+from penstock.targets.kafka.lane import ledger_topic
+from penstock.targets.postgres.ledger import forget_sink
 
 
 def forget(

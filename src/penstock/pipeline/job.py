@@ -7,14 +7,13 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from penstock.log import Table, Topic
-from penstock.pipeline.flow import Flow, Guarantee, Mode, Output
+from penstock.pipeline.flow import Flow, Output
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Planner, Span
 from penstock.settings import Settings
-from penstock.sinks.kafka import KafkaSink
-from penstock.sinks.postgres import PostgresSink, PostgresTable
-from penstock.sinks.side_outputs import TableWithSideOutputs, table_rows
-from penstock.sinks.sink import Sink
+from penstock.targets import Sink, Target
+from penstock.targets import sink as sinks
+from penstock.targets.target import Guarantee, Mode
 
 Rows = Callable[[Planner, Span], DataFrame]
 MakeSink = Callable[[Settings, DataFrame, int], Sink]
@@ -34,10 +33,9 @@ class Job:
     rows: Rows
     bounded_rows: Rows  # the same of a span with an end, as a table
     sink: MakeSink
+    target: Target
     version: str = "1"
-    native: bool = (
-        False  # whether Spark's own Kafka sink writes it: at least once, and all there is in real time
-    )
+    native: bool = False  # whether Spark writes it by itself, without a sink of ours
     loads: bool = False  # whether it reads what its tables hold before its first event
     looks_up: Mapping[str, Table[Any]] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
@@ -64,23 +62,24 @@ def flow_job(pipeline: Pipeline, flow: Flow) -> Job:
     label = f"{pipeline.name}.{flow.name}"
 
     def rows(planner: Planner, span: Span) -> DataFrame:
-        return as_written(planner, flow, label, planner.results(flow, span))
+        return planner.rows(flow, label, planner.results(flow, span))
 
     def bounded_rows(planner: Planner, span: Span) -> DataFrame:
-        return as_written(planner, flow, label, planner.results(flow.in_mode("replay"), span))
+        return planner.rows(flow, label, planner.results(flow.in_mode("replay"), span))
 
     def sink(settings: Settings, frame: DataFrame, lanes: int) -> Sink:
-        lanes = flow.lanes or lanes
-        if isinstance(flow.writes, PostgresTable):
-            return _table_sink(flow, settings, frame, label, lanes)
-        return KafkaSink(
-            settings, label, lanes=lanes, guarantee=_of_sink(flow.effective_guarantee), timeout=flow.timeout
+        return flow.target.sink(
+            frame.schema,
+            settings,
+            label,
+            lanes=flow.lanes or lanes,
+            guarantee=_of_sink(flow.effective_guarantee),
+            timeout=flow.timeout,
         )
 
-    least = flow.effective_guarantee == "at-least-once" and isinstance(flow.writes, Topic)
     return Job(
         label, flow.name, flow.mode, flow.effective_guarantee, flow.trigger_interval,
-        flow.output, flow.reads, rows, bounded_rows, sink, flow.version, least or flow.mode == "realtime",
+        flow.output, flow.reads, rows, bounded_rows, sink, flow.target, flow.version, flow.is_native,
         loads=len({isinstance(topic, Table) for topic in flow.reads.values()}) == 2,
         looks_up=flow.looks_up, options=flow.options, pipeline=pipeline.name,
         siblings={f"{pipeline.name}.{each.name}": _written(each) for each in pipeline.flows.values()},
@@ -89,30 +88,9 @@ def flow_job(pipeline: Pipeline, flow: Flow) -> Job:
 
 def _written(flow: Flow) -> frozenset[str]:
     """The topics that a flow writes to."""
-    targets = (flow.writes, *flow.side_outputs)
-    return frozenset(each.name for each in targets if isinstance(each, Topic))
+    return frozenset(topic.name for topic in flow.target.topics)
 
 
-def _table_sink(flow: Flow, settings: Settings, frame: DataFrame, label: str, lanes: int) -> Sink:
-    """Side outputs beside a table are few: one lane writes them, and so each batch in one transaction."""
-    assert isinstance(flow.writes, PostgresTable)  # noqa: S101
-    rows, guarantee = table_rows(frame) if flow.side_outputs else frame, _of_sink(flow.effective_guarantee)
-    table = PostgresSink(flow.writes, rows.schema, settings, label, lanes=lanes, guarantee=guarantee)
-    if not flow.side_outputs:
-        return table
-    least = flow.effective_guarantee == "at-least-once"
-    topics = KafkaSink(
-        settings, label, lanes=1, guarantee="exactly-once" if least else guarantee, timeout=flow.timeout
-    )
-    return TableWithSideOutputs(label, topics, table)
-
-
-def as_written(planner: Planner, flow: Flow, label: str, results: DataFrame) -> DataFrame:
-    """Return a flow's results as its sink takes them in."""
-    make = planner.rows if isinstance(flow.writes, PostgresTable) else planner.messages
-    return make(flow, label, results)
-
-
-def _of_sink(guarantee: Guarantee) -> Any:
+def _of_sink(guarantee: Guarantee) -> sinks.Guarantee:
     """A sink knows nothing of real time."""
     return "exactly-once" if guarantee == "effectively-once" else guarantee

@@ -16,14 +16,14 @@ from penstock.log.ledger import Batch, Entry, Offsets
 from penstock.log.ranges import Ranges
 from penstock.pipeline.job import Job
 from penstock.pipeline.plan import MALFORMED, Planner
-from penstock.sinks.dead_letters import (
+from penstock.targets.kafka.dead_letters import (
     DeadLetterWork,
     dead_letter_label,
     judged_topic,
     read_judged,
     write_dead_letters,
 )
-from penstock.sinks.lane import ledger_topic, read_entry
+from penstock.targets.kafka.lane import ledger_topic, read_entry
 
 _CONFIG = {"cleanup.policy": "compact", "retention.ms": "-1"}
 

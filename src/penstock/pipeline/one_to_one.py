@@ -2,8 +2,8 @@
 
 from pyspark.sql import DataFrame
 
-from penstock.pipeline.logical import Node, logical_plan
 from penstock.process.keyed.recent import HELD
+from penstock.process.logical import Node, logical_plan
 
 _ROW_BY_ROW = ("Project", "Filter", "SubqueryAlias", "CollectMetrics", "Sort", "Window", "Repartition")
 

@@ -9,8 +9,9 @@ from pyspark.sql import DataFrame
 from penstock.errors import FlowError
 from penstock.log import Table, Topic
 from penstock.log.topic import check_name
-from penstock.pipeline.flow import Flow, Guarantee, Mode, Output
-from penstock.sinks.postgres import PostgresTable
+from penstock.pipeline.flow import Flow, Output
+from penstock.targets import Target
+from penstock.targets.target import Guarantee, Mode
 
 F = TypeVar("F", bound=Callable[..., DataFrame])
 
@@ -33,7 +34,7 @@ class Pipeline:
         self,
         *,
         reads: Mapping[str, Topic[Any]],
-        writes: Topic[Any] | PostgresTable,
+        writes: Topic[Any] | Target,
         mode: Mode = "stream",
         guarantee: Guarantee | None = None,
         side_outputs: tuple[Topic[Any], ...] = (),
@@ -47,7 +48,7 @@ class Pipeline:
     ) -> Callable[[F], F]:
         """Make a flow of a function; the function stays what it is.
 
-        `reads` names the topic behind each argument, `writes` the topic or table of the results,
+        `reads` names the topic behind each argument, `writes` the topic or target of the results,
         `side_outputs` further topics: a result whose column `_side_output` has the name of one goes there.
         `looks_up` names tables of which the function gets the rows that they have when a batch begins, not
         the stream of their changes. `guarantee` is "exactly-once" in stream mode unless less is asked for, in

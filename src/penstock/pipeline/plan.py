@@ -17,7 +17,6 @@ from penstock.log.ledger import Offsets
 from penstock.log.ranges import Ranges
 from penstock.log.topic import DEAD_LETTERS
 from penstock.pipeline.flow import Flow
-from penstock.pipeline.logical import is_narrow, keeps_order, logical_plan
 from penstock.pipeline.one_to_one import gives_one_result
 from penstock.process.lookup import current
 from penstock.process.source import (
@@ -28,12 +27,12 @@ from penstock.process.source import (
     typed,
     undecodable,
 )
-from penstock.process.target import MADE_BY, encoded, made_by, with_id, with_messages, with_order
+from penstock.process.target import MADE_BY, made_by
 from penstock.process.windows.watermark import as_source
 from penstock.registry import Registry
 from penstock.schemas import AvroCodec, JsonSchemaCodec
 from penstock.settings import Settings
-from penstock.sinks.postgres import PostgresTable
+from penstock.targets import Results
 
 MALFORMED = "malformed in "  # and the name of an argument: under which its malformed records are counted
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -90,31 +89,21 @@ class Planner:
             raise FlowError(f"flow {flow.name!r} returned a {type(made).__name__}, expected a DataFrame")
         return made
 
-    def messages(self, flow: Flow, label: str, results: DataFrame) -> DataFrame:
-        """Return results as rows for Kafka."""
-        assert isinstance(flow.writes, Topic)  # noqa: S101
-        side_outputs = {topic.name: topic for topic in flow.side_outputs}
-        ids = self._schema_ids([flow.writes, *flow.side_outputs])
-        one, shuffled = self.gives_one_result(flow), not is_narrow(logical_plan(results))
-        return encoded(
-            results,
-            flow.writes,
-            flow=label,
-            side_outputs=side_outputs,
-            schema_ids=ids,
-            one_to_one=one,
-            shuffled=shuffled,
-        )
-
     def rows(self, flow: Flow, label: str, results: DataFrame) -> DataFrame:
-        """Return results as rows for a table, with the messages of its side outputs if it has any."""
-        one = self.gives_one_result(flow)
-        ordered = results if keeps_order(logical_plan(results)) else with_order(results)
-        if not flow.side_outputs:
-            return with_id(ordered, label, one_to_one=one)
-        side_outputs = {topic.name: topic for topic in flow.side_outputs}
-        ids = self._schema_ids(flow.side_outputs)
-        return with_messages(ordered, flow=label, side_outputs=side_outputs, schema_ids=ids, one_to_one=one)
+        """Return results as the flow's target takes them in."""
+        known = Results(results, label, self.gives_one_result(flow), self.schema_ids)
+        return flow.target.rows(known)
+
+    def schema_ids(self, topics: Iterable[Topic[Any]]) -> Mapping[str, int]:
+        """Return the numbers that the registry has for the schemas of topics."""
+        found = {}
+        for topic in topics:
+            if topic.format != "json" and self.registry is not None:
+                codec = _CODECS[topic.format]
+                found[topic.name] = self.registry.id_for(
+                    topic.subject, codec.kind, codec.schema_text(topic.event)
+                )
+        return found
 
     def gives_one_result(self, flow: Flow) -> bool:
         """Whether an event has at most one result; judged by one plan, so that all modes give it one id."""
@@ -245,24 +234,13 @@ class Planner:
         rows = kafka_rows(self.spark, self.settings, [table.name], streaming=False)
         return current(typed(rows, table, self.known(table), counted=counted), str(table.key))
 
-    def _schema_ids(self, topics: Iterable[Topic[Any]]) -> Mapping[str, int]:
-        found = {}
-        for topic in topics:
-            if topic.format != "json" and self.registry is not None:
-                codec = _CODECS[topic.format]
-                found[topic.name] = self.registry.id_for(
-                    topic.subject, codec.kind, codec.schema_text(topic.event)
-                )
-        return found
-
 
 def named_topics(flows: Iterable[Flow]) -> dict[str, Topic[Any]]:
     """Every topic that flows read or write, by name."""
     found: dict[str, Topic[Any]] = {}
     for flow in flows:
-        for target in (*flow.reads.values(), *flow.looks_up.values(), flow.writes, *flow.side_outputs):
-            if not isinstance(target, PostgresTable):
-                found[target.name] = target
+        for topic in (*flow.reads.values(), *flow.looks_up.values(), *flow.target.topics):
+            found[topic.name] = topic
     return found
 
 

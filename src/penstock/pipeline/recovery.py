@@ -14,7 +14,7 @@ from penstock.pipeline.plan import Planner, Span
 from penstock.pipeline.read_topics import ReadTopics
 from penstock.pipeline.state import is_stateful
 from penstock.points import reach
-from penstock.sinks.sink import Sink
+from penstock.targets.sink import Sink
 
 Settle = Callable[[Batch, Any], None]
 

@@ -20,7 +20,7 @@ from penstock.errors import EngineError, FlowError
 from penstock.log import Broker, DeadLetters, Groups, apply
 from penstock.log.topic import DEAD_LETTERS
 from penstock.pipeline.checkpoint import Checkpoint
-from penstock.pipeline.flow import Flow, Mode
+from penstock.pipeline.flow import Flow
 from penstock.pipeline.flow_run import FlowRun, Reporter, warned
 from penstock.pipeline.job import Job, flow_job
 from penstock.pipeline.malformed import Judge
@@ -31,6 +31,7 @@ from penstock.pipeline.progress import Progress, ProgressStore
 from penstock.process.session import session, shuffle_parts
 from penstock.registry import Registry
 from penstock.settings import Settings
+from penstock.targets.target import Mode
 
 _SPARE = 32  # task slots of a real-time flow
 _STARTING = 2  # flows at a time: all together, their Python processes would not come up in time

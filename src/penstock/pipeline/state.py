@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame
 from penstock.errors import FlowError
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.job import Job
-from penstock.pipeline.logical import Column, Node, logical_plan, optimised_plan
 from penstock.process.lineage import Lineage
+from penstock.process.logical import Column, Node, logical_plan, optimised_plan
 from penstock.process.pinned import Pins
 from penstock.process.side_output import SIDE_OUTPUT, STORED
 from penstock.process.state_description import described, difficulties

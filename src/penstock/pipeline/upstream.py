@@ -11,7 +11,7 @@ from penstock.log.ledger import Offsets
 from penstock.pipeline.state import CLOCKS
 from penstock.pipeline.tracker import Writer
 from penstock.settings import Settings
-from penstock.sinks.lane import ledger_topic, read_entry
+from penstock.targets.kafka.lane import ledger_topic, read_entry
 
 _EVERY = 1.0  # seconds between two questions
 _STRANGERS = 8  # that are asked for in a second; anybody may write a header that names one

@@ -5,39 +5,29 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 
 from penstock.log import Broker, Topic
 from penstock.log.ledger import Offsets
 from penstock.log.ranges import OffsetRanges, Range, Ranges
 from penstock.log.topic import DEAD_LETTERS
 from penstock.pipeline.checkpoint import Checkpoint
-from penstock.pipeline.conservation import (
-    Conservation,
-    can_be_added_up,
-    conservation,
-    kept_results,
-    windows_of,
-)
-from penstock.pipeline.contents import compare_contents
+from penstock.pipeline.conservation import Conservation, conservation, kept_results
 from penstock.pipeline.flow import Flow
-from penstock.pipeline.job import Job, as_written, flow_job
-from penstock.pipeline.logical import logical_plan, reads_everything
+from penstock.pipeline.job import Job, flow_job
 from penstock.pipeline.malformed import between, count_in, counts, observed_in
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Planner, Span, named_topics
 from penstock.process.horizon import up_to
 from penstock.process.java_errors import java_errors
-from penstock.process.source import kafka_rows, typed, unknown_schema
-from penstock.process.target import MADE_BY
+from penstock.process.logical import logical_plan, reads_everything
+from penstock.process.source import unknown_schema
 from penstock.registry import Registry
 from penstock.settings import Settings
-from penstock.sinks.compared import Compared
-from penstock.sinks.dead_letters import dead_letter_label
-from penstock.sinks.postgres import PostgresTable
-from penstock.sinks.postgres.comparison import compare_table
-from penstock.sinks.side_outputs import messages_of, table_rows
+from penstock.targets import Inspection
+from penstock.targets.comparison import compare_contents
+from penstock.targets.kafka.dead_letters import dead_letter_label
+from penstock.targets.kafka.target import MESSAGE, written_by
 
 _DEAD = "dead-letters"
 _AT_ONCE = 4  # flows; Spark plans one while it runs another
@@ -145,10 +135,12 @@ class _Verifier:
         self.report(flow.name, f"recomputes the results of {read:,} offsets")
         with up_to(checkpoint.watermark(number)) as horizon:
             results = self.planner.results(flow.in_mode("replay"), Span(end=position))
-        if _adds_up(flow, results) and checkpoint.last_committed() is not None:
-            return self._windows(flow, job, results, read)
-        due, runs = as_written(self.planner, flow, job.label, results), list[DataFrame]()
-        compared = self._compared_flow(flow, job, due, runs.append)
+        runs = list[DataFrame]()
+        inspection = self._inspection(flow, job, runs.append)
+        written = kept_results(results, flow.target, inspection)
+        if written is not None and checkpoint.last_committed() is not None:
+            return self._windows(flow, results, written, read)
+        compared = flow.target.compare(self.planner.rows(flow, job.label, results), inspection)
         observed = [observed_in(run) for run in runs]
         if reads_everything(logical_plan(results)):
             for each in observed:
@@ -157,7 +149,7 @@ class _Verifier:
             lambda name: count_in(observed[0], name) if observed else None
         )
         compared = compared._replace(waiting=waiting)
-        return Verification(flow.name, read, duplicates_allowed=_may_repeat(flow), **compared._asdict())
+        return Verification(flow.name, read, duplicates_allowed=not inspection.once, **compared._asdict())
 
     def _note_clean(self, job: Job, firsts: Offsets, position: Offsets, observed: Any) -> None:
         """Keep in mind where a flow has met nothing malformed: nobody need decode that once more."""
@@ -169,43 +161,25 @@ class _Verifier:
                 known = self.clean.get(topic.name, OffsetRanges())
                 self.clean[topic.name] = known.adding(between(topic.name, firsts, position))
 
-    def _compared_flow(
-        self, flow: Flow, job: Job, due: DataFrame, ran: Callable[[DataFrame], None]
-    ) -> Compared:
-        if isinstance(flow.writes, PostgresTable):
-            return self._compared_table(flow, job, due)
-        names = [flow.writes.name, *(topic.name for topic in flow.side_outputs)]
-        found = self._in_topics(names, job.label)
-        possible, once = lambda: self._possible(job), not _may_repeat(flow)
-        return compare_contents(due, found, possible, once=once, ran=ran)
+    def _inspection(self, flow: Flow, job: Job, ran: Callable[[DataFrame], None]) -> Inspection:
+        return Inspection(
+            job.label,
+            self.planner.settings,
+            self.planner.known,
+            possible=lambda: self._possible(job),
+            once=not flow.target.may_repeat(flow.effective_guarantee),
+            ran=ran,
+        )
 
     def _possible(self, job: Job) -> DataFrame:
         """All that the flow may have written by now, if it runs."""
         self.report(job.name, "recomputes what was written meanwhile, or waits")
         return job.rows(replace(self.planner, counting=False), Span(end=_ends(self.planner, job.topics)))
 
-    def _compared_table(self, flow: Flow, job: Job, due: DataFrame) -> Compared:
-        assert isinstance(flow.writes, PostgresTable)  # noqa: S101
-        if not flow.side_outputs:
-            return compare_table(flow.writes, due, self.planner.settings, job.label)
-        due = due.persist()
-        try:
-            compared = compare_table(flow.writes, table_rows(due), self.planner.settings, job.label)
-            found = self._in_topics([topic.name for topic in flow.side_outputs], job.label)
-            possible = lambda: messages_of(self._possible(job))  # noqa: E731
-            return compared.and_also(compare_contents(messages_of(due), found, possible, once=True))
-        finally:
-            due.unpersist()
-
-    def _windows(self, flow: Flow, job: Job, results: DataFrame, read: int) -> Verification:
+    def _windows(self, flow: Flow, results: DataFrame, written: DataFrame, read: int) -> Verification:
         self.report(flow.name, "adds up the rows of its windows")
-        names = [topic.name for topic in flow.side_outputs]
-        side_outputs = self._in_topics(names, job.label) if names else None
-        if isinstance(flow.writes, PostgresTable):
-            written = kept_results(results, flow.writes, self.planner.settings)
-        else:
-            messages = self._in_topics([flow.writes.name], job.label)
-            written = typed(messages, flow.writes, self.planner.known(flow.writes))
+        label, names = f"{self.pipeline.name}.{flow.name}", [topic.name for topic in flow.side_outputs]
+        side_outputs = self._in_topics(names, label) if names else None
         rows = conservation(results, written, side_outputs, self._checkpoint(flow.name).path)
         there = rows.emitted + rows.waiting + rows.sent + rows.dropped
         lost, extra = max(0, rows.taken - there), max(0, there - rows.taken)
@@ -214,8 +188,7 @@ class _Verifier:
         )
 
     def _in_topics(self, topics: list[str], label: str) -> DataFrame:
-        ends = {name: Broker(self.planner.settings).committed_end(name) for name in topics}
-        return _written(self.planner, ends, label)
+        return written_by(self.planner.spark, self.planner.settings, topics, label)
 
     def _dead_letters(self) -> Verification:
         """The malformed records of what flows have read; those of looked-up tables may be there, too."""
@@ -227,8 +200,10 @@ class _Verifier:
         found = self._in_topics([topic.name + DEAD_LETTERS for topic in topics], label)
         clean = {name: each for name, each in self.clean.items() if name not in self.suspicious}
         unknown = {name: clean.get(name, OffsetRanges()).lacking(each) for name, each in read.items()}
-        due, possible = (self.planner.malformed(label, topics, ranges, {}) for ranges in (unknown, now))
-        compared = compare_contents(due, found, lambda: possible, once=True)
+        due, possible = (
+            self.planner.malformed(label, topics, ranges, {}).select(*MESSAGE) for ranges in (unknown, now)
+        )
+        compared = compare_contents(due, found.select(*MESSAGE), lambda: possible, once=True)
         count = sum(end - first for ranges in read.values() for first, end in ranges.values())
         return Verification(_DEAD, count, **compared._asdict())
 
@@ -246,30 +221,6 @@ class _Verifier:
     def _checkpoint(self, flow: str) -> Checkpoint:
         path = f"{self.planner.settings.flows}/{self.pipeline.name}/{flow}/checkpoint"
         return Checkpoint(self.planner.spark, path)
-
-
-def _adds_up(flow: Flow, results: DataFrame) -> bool:
-    """Whether the results are windows with a late policy, whose rows can be found in the target."""
-    if not isinstance(flow.writes, PostgresTable):
-        return windows_of(results) is not None
-    keys = flow.writes.keys if flow.writes.write == "upsert" else ()
-    return can_be_added_up(results, keys, flow.writes.columns)
-
-
-def _may_repeat(flow: Flow) -> bool:
-    return isinstance(flow.writes, Topic) and flow.effective_guarantee not in ("exactly-once", "at-most-once")
-
-
-def _written(planner: Planner, ends: Offsets, label: str) -> DataFrame:
-    """What stands in topics and was written by a flow; others may write there too."""
-    rows = kafka_rows(planner.spark, planner.settings, list(ends), streaming=False, end=ends)
-
-    def says_so(header: Column) -> Column:
-        maker = F.split_part(header["value"].cast("string"), F.lit(" "), F.lit(1))
-        return (header["key"] == MADE_BY) & (maker == label)
-
-    first = F.coalesce(says_so(F.get("headers", F.lit(0))), F.lit(False))  # spares most rows the search
-    return rows.where(F.when(first, True).otherwise(F.exists("headers", says_so)))
 
 
 def _distance(firsts: Offsets, position: Offsets) -> int:

@@ -21,7 +21,7 @@ SPREAD, ORDER = "_spread", "_order"
 MESSAGE = "_message"
 MESSAGE_TYPE = f"struct<topic:string,key:binary,value:binary,headers:{HEADERS},{SPREAD}:bigint>"
 _PARTS = ("topic", "partition", "offset")
-_ID_OPTIONS = {
+EXACT_JSON = {
     "timeZone": "UTC",
     "ignoreNullFields": "false",
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
@@ -101,7 +101,7 @@ def with_id(results: DataFrame, flow: str, *, one_to_one: bool = False) -> DataF
         parts += [F.col(SOURCE)[part].alias(part) for part in _PARTS]
     if not (one_to_one and SOURCE in results.columns):
         parts.append(_held(results).alias("row"))
-    return results.select(F.md5(F.to_json(F.struct(*parts), _ID_OPTIONS)).alias("id"), "*")
+    return results.select(F.md5(F.to_json(F.struct(*parts), EXACT_JSON)).alias("id"), "*")
 
 
 def with_order(results: DataFrame) -> DataFrame:

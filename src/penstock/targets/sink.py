@@ -1,12 +1,13 @@
-"""What every sink guarantees; `tests/integration/sink_contract.py` is the suite that each of them passes."""
+"""What every sink guarantees; `penstock.testing.sink_contract` is the suite that each of them passes."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Literal, Protocol
 
 from pyspark.sql import DataFrame
 
 from penstock.log.ledger import Batch, Entry
 
+Guarantee = Literal["exactly-once", "at-least-once", "at-most-once"]
 BeforeCommit = Callable[[DataFrame], None]
 
 

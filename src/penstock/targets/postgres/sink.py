@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import get_args
 
 import psycopg
 from pyspark.sql import DataFrame
@@ -14,19 +14,18 @@ from penstock import points
 from penstock.errors import PenstockError, SinkError, TargetError
 from penstock.log.ledger import Batch, Entry
 from penstock.settings import Settings
-from penstock.sinks.computed import compute_up_to_last_shuffle
-from penstock.sinks.postgres import ledger, staging, target
-from penstock.sinks.postgres.columns import DELETED, columns_of
-from penstock.sinks.postgres.connection import Connection, connect, explain
-from penstock.sinks.postgres.lane import Lane, stage
-from penstock.sinks.postgres.merge import Merge
-from penstock.sinks.postgres.staging import Staged, Staging
-from penstock.sinks.postgres.table import PostgresTable
-from penstock.sinks.sink import BeforeCommit, nothing
-from penstock.sinks.tasks import task_errors
+from penstock.targets.computed import compute_up_to_last_shuffle
+from penstock.targets.postgres import ledger, prepared, staging
+from penstock.targets.postgres.columns import DELETED, columns_of
+from penstock.targets.postgres.connection import Connection, connect, explain
+from penstock.targets.postgres.lane import Lane, stage
+from penstock.targets.postgres.merge import Merge
+from penstock.targets.postgres.staging import Staged, Staging
+from penstock.targets.postgres.table import DeclaredTable
+from penstock.targets.sink import BeforeCommit, Guarantee, nothing
+from penstock.targets.tasks import task_errors
 
 _log = logging.getLogger("penstock")
-Guarantee = Literal["exactly-once", "at-least-once", "at-most-once"]
 
 
 class PostgresSink:
@@ -43,7 +42,7 @@ class PostgresSink:
 
     def __init__(
         self,
-        table: PostgresTable,
+        table: DeclaredTable,
         schema: StructType,
         settings: Settings,
         id: str,
@@ -60,7 +59,7 @@ class PostgresSink:
         self._columns = columns_of(table, schema)
         self._schema = schema
         self._deletes = DELETED in schema.names
-        self._spread = table.keys or target.primary_key(table, self._columns)
+        self._spread = table.keys or prepared.primary_key(table, self._columns)
         self._merge = Merge(table, self._columns, self._deletes, repeated=guarantee == "at-least-once")
         self._address = table.address(settings)
         self._lanes = lanes
@@ -78,8 +77,8 @@ class PostgresSink:
         """Become the sink's writer, and see that ledger and table are there and fit."""
         with self._connected("open the sink") as connection:
             ledger.prepare(connection)
-            target.prepare(connection, self.table, self._columns)
-            self._merge = replace(self._merge, skips=target.repeatable(connection, self.table))
+            prepared.prepare(connection, self.table, self._columns)
+            self._merge = replace(self._merge, skips=prepared.repeatable(connection, self.table))
             entry = ledger.take_over(connection, self.id)
             if anew:
                 entry = Entry(entry.epoch)

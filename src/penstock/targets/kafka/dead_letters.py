@@ -10,9 +10,9 @@ from penstock.log.judged import Decoder, Judged
 from penstock.log.ranges import Ranges
 from penstock.points import reach
 from penstock.settings import Settings
-from penstock.sinks.kafka import messages
-from penstock.sinks.tasks import task_errors
-from penstock.sinks.transactional import TransactionalWriter, last_record
+from penstock.targets.kafka.lane import messages
+from penstock.targets.kafka.transactional import TransactionalWriter, last_record
+from penstock.targets.tasks import task_errors
 
 _TIMEOUT_MS = 600_000  # a pipeline whose every record is malformed writes all of them at once
 

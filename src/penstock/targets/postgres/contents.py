@@ -10,13 +10,13 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from penstock.settings import Secret, Settings
-from penstock.sinks.postgres.connection import asking, connect
-from penstock.sinks.postgres.table import PostgresTable
+from penstock.targets.postgres.connection import asking, connect
+from penstock.targets.postgres.table import DeclaredTable
 
 _AT_ONCE = 10_000  # rows
 
 
-def contents(spark: SparkSession, table: PostgresTable, settings: Settings, schema: StructType) -> DataFrame:
+def contents(spark: SparkSession, table: DeclaredTable, settings: Settings, schema: StructType) -> DataFrame:
     """Return some columns of a table; one task reads them, so that they are of one moment."""
     arrow = to_arrow_schema(schema, timezone="UTC")
     read = _Read(table.address(settings), table.identifier, arrow)

@@ -27,7 +27,7 @@ from pyspark.sql.types import (
 )
 
 from penstock.errors import TargetError
-from penstock.sinks.postgres.table import PostgresTable, check_column
+from penstock.targets.postgres.table import DeclaredTable, check_column
 
 SOURCE, DELETED, ORDER = "_source", "_deleted", "_order"
 _KINDS: dict[type[DataType], str] = {
@@ -71,7 +71,7 @@ class TableColumn:
         return column
 
 
-def columns_of(table: PostgresTable, schema: StructType) -> tuple[TableColumn, ...]:
+def columns_of(table: DeclaredTable, schema: StructType) -> tuple[TableColumn, ...]:
     """Return the columns that a flow's results have in a table; refuse what does not fit the declaration."""
     missing = set(table.columns or ()) - set(schema.names)
     if missing:
@@ -99,7 +99,7 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _column(table: PostgresTable, field: StructField) -> TableColumn:
+def _column(table: DeclaredTable, field: StructField) -> TableColumn:
     check_column(table.name, field.name)
     kind = _kind(field.dataType)
     if kind is None:
@@ -131,7 +131,7 @@ def _plain(type: DataType) -> DataType:
     return type
 
 
-def _check_deleted(table: PostgresTable, schema: StructType) -> None:
+def _check_deleted(table: DeclaredTable, schema: StructType) -> None:
     if DELETED not in schema.names:
         return
     seen = schema[DELETED].dataType

@@ -16,18 +16,8 @@ _LONGEST = 63  # bytes; PostgreSQL cuts longer names off without a word
 
 
 @dataclass(frozen=True)
-class PostgresTable:
-    """A table of PostgreSQL and the way rows get into it.
-
-    >>> PostgresTable("alerts", key="card", write="upsert").keys
-    ('card',)
-
-    "upsert" keeps the last row of each key. "append" adds every row; the key then only says which rows stay
-    in order, and the column `id`, if there is one, is the primary key. `repeated` says what becomes of a row
-    to append whose id is there already, as after a real-time flow was killed: "skip" leaves it out, "refuse"
-    stops the flow. `columns` are those of the results that the table gets; all of them by default. The
-    database is that of the settings' `connection`, or at `dsn`, or settings.postgres by default.
-    """
+class DeclaredTable:
+    """A table and the way rows get into it, as `PostgresTable` says; it knows of no sink."""
 
     name: str
     key: str | tuple[str, ...] | None = None

@@ -9,12 +9,12 @@ from pyspark.sql import DataFrame
 from penstock.errors import SinkError
 from penstock.log.ledger import Batch
 from penstock.settings import Settings
-from penstock.sinks.compared import Compared
-from penstock.sinks.postgres.columns import columns_of
-from penstock.sinks.postgres.connection import Connection, asking, connect
-from penstock.sinks.postgres.sink import PostgresSink
-from penstock.sinks.postgres.staging import SCHEMA
-from penstock.sinks.postgres.table import PostgresTable
+from penstock.targets.compared import Compared
+from penstock.targets.postgres.columns import columns_of
+from penstock.targets.postgres.connection import Connection, asking, connect
+from penstock.targets.postgres.sink import PostgresSink
+from penstock.targets.postgres.staging import SCHEMA
+from penstock.targets.postgres.table import DeclaredTable
 
 _LOCK = "SELECT pg_try_advisory_lock(hashtextextended(%s, 2))"
 _COUNTED = """
@@ -35,7 +35,7 @@ _EXAMPLES = """
 
 
 @dataclass(frozen=True)
-class _Beside(PostgresTable):
+class _Beside(DeclaredTable):
     """A table in the schema of our own, where no flow writes and nobody else has tables."""
 
     @property
@@ -46,7 +46,7 @@ class _Beside(PostgresTable):
         """It is in a schema that is reserved for us."""
 
 
-def compare_table(table: PostgresTable, rows: DataFrame, settings: Settings, id: str) -> Compared:
+def compare_table(table: DeclaredTable, rows: DataFrame, settings: Settings, id: str) -> Compared:
     """Write the rows into a table of our own, as a sink would, and compare the two row by row."""
     address = table.address(settings)
     name = f"verify_{hashlib.sha256(id.encode()).hexdigest()[:32]}"
@@ -66,7 +66,7 @@ def compare_table(table: PostgresTable, rows: DataFrame, settings: Settings, id:
 
 
 def _compared(
-    connection: Connection, table: PostgresTable, beside: PostgresTable, names: list[str]
+    connection: Connection, table: DeclaredTable, beside: DeclaredTable, names: list[str]
 ) -> Compared:
     columns = SQL(", ").join(map(Identifier, names))
     connection.execute(
@@ -84,7 +84,7 @@ def _be_the_only_one(connection: Connection, name: str, id: str) -> None:
         )
 
 
-def _forget(connection: Connection, beside: PostgresTable, id: str) -> None:
+def _forget(connection: Connection, beside: DeclaredTable, id: str) -> None:
     """Leave no trace of the comparison, nor of one that was broken off."""
     connection.execute(SQL("DROP TABLE IF EXISTS {}").format(beside.identifier))
     if connection.execute("SELECT to_regclass('penstock.ledger')").fetchone() != (None,):

@@ -7,10 +7,10 @@ from psycopg import errors
 from psycopg.sql import SQL, Composable, Composed, Identifier, Literal
 
 from penstock.errors import SinkError
-from penstock.sinks.postgres.columns import DELETED, TableColumn
-from penstock.sinks.postgres.connection import Connection
-from penstock.sinks.postgres.staging import ATTEMPT, ORDINAL, Staged, Staging
-from penstock.sinks.postgres.table import PostgresTable
+from penstock.targets.postgres.columns import DELETED, TableColumn
+from penstock.targets.postgres.connection import Connection
+from penstock.targets.postgres.staging import ATTEMPT, ORDINAL, Staged, Staging
+from penstock.targets.postgres.table import DeclaredTable
 
 _ROOM = 128 * 2**20
 # A server's few megabytes would sort a batch on disk; what is set higher stays.
@@ -26,7 +26,7 @@ class Merge:
     `skips` are the columns that show whether a row to append is there already.
     """
 
-    table: PostgresTable
+    table: DeclaredTable
     columns: tuple[TableColumn, ...]
     deletes: bool
     repeated: bool

@@ -5,8 +5,8 @@ from dataclasses import replace
 from penstock.errors import LedgerError
 from penstock.log.ledger import Entry
 from penstock.settings import Secret, Settings
-from penstock.sinks.postgres.connection import Connection, asking, connect
-from penstock.sinks.postgres.table import PostgresTable
+from penstock.targets.postgres.connection import Connection, asking, connect
+from penstock.targets.postgres.table import DeclaredTable
 
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('penstock', 0))"
 _CREATE = """
@@ -64,7 +64,7 @@ def write_down(connection: Connection, sink: str, entry: Entry) -> None:
     connection.execute(_WRITE, [*place, entry.to_json().decode(), sink])
 
 
-def last_entry(settings: Settings, table: PostgresTable, id: str) -> Entry | None:
+def last_entry(settings: Settings, table: DeclaredTable, id: str) -> Entry | None:
     """Return what a sink has written down last, or None if it was never opened."""
     with asking("read the ledger"), connect(table.address(settings), id) as connection:
         if _missing(connection, "to_regclass('penstock.ledger')"):

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from psycopg.sql import SQL, Composable, Identifier
 
 from penstock.errors import TargetError
-from penstock.sinks.postgres.columns import TableColumn, definition
-from penstock.sinks.postgres.connection import Connection
-from penstock.sinks.postgres.table import PostgresTable
+from penstock.targets.postgres.columns import TableColumn, definition
+from penstock.targets.postgres.connection import Connection
+from penstock.targets.postgres.table import DeclaredTable
 
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 1))"
 _FIND = """
@@ -31,7 +31,7 @@ _WIDER = {
 }
 
 
-def prepare(connection: Connection, table: PostgresTable, columns: Sequence[TableColumn]) -> None:
+def prepare(connection: Connection, table: DeclaredTable, columns: Sequence[TableColumn]) -> None:
     """Make the table if it is missing, or see that it takes the columns; two processes may do so at once."""
     with connection.transaction():
         connection.execute("SET LOCAL lock_timeout = '60s'")
@@ -46,21 +46,21 @@ def prepare(connection: Connection, table: PostgresTable, columns: Sequence[Tabl
             _grow(connection, table, columns, oid)
 
 
-def _create(connection: Connection, table: PostgresTable, columns: Sequence[TableColumn]) -> None:
+def _create(connection: Connection, table: DeclaredTable, columns: Sequence[TableColumn]) -> None:
     parts: list[Composable] = [definition(column.name, column.kind) for column in columns]
     if keys := primary_key(table, columns):
         parts.append(SQL("PRIMARY KEY ({})").format(SQL(", ").join(map(Identifier, keys))))
     connection.execute(SQL("CREATE TABLE {} ({})").format(table.identifier, SQL(", ").join(parts)))
 
 
-def primary_key(table: PostgresTable, columns: Sequence[TableColumn]) -> tuple[str, ...]:
+def primary_key(table: DeclaredTable, columns: Sequence[TableColumn]) -> tuple[str, ...]:
     """Return the columns that identify a row: the key of an upsert, or `id` where rows are appended."""
     if table.write == "upsert":
         return table.keys
     return ("id",) if any(column.name == "id" for column in columns) else ()
 
 
-def _grow(connection: Connection, table: PostgresTable, columns: Sequence[TableColumn], oid: int) -> None:
+def _grow(connection: Connection, table: DeclaredTable, columns: Sequence[TableColumn], oid: int) -> None:
     """Add the columns that are new in the flow; refuse those that are different, or missing in the flow."""
     there = {name: (kind, needed) for name, kind, needed in connection.execute(_COLUMNS, [oid])}
     for column in columns:
@@ -79,7 +79,7 @@ def _grow(connection: Connection, table: PostgresTable, columns: Sequence[TableC
             )
 
 
-def _check_type(table: PostgresTable, column: TableColumn, seen: str) -> None:
+def _check_type(table: DeclaredTable, column: TableColumn, seen: str) -> None:
     wide = ("numeric",) if column.kind.startswith("numeric") else _WIDER.get(column.kind, ())
     if seen != column.kind and seen not in wide:
         raise TargetError(
@@ -88,14 +88,14 @@ def _check_type(table: PostgresTable, column: TableColumn, seen: str) -> None:
         )
 
 
-def _check_kind(table: PostgresTable, kind: str) -> None:
+def _check_kind(table: DeclaredTable, kind: str) -> None:
     if kind not in ("r", "p"):
         raise TargetError(
             f"{table.name!r} is not a table (pg_class.relkind is {kind!r})", hint="name a table"
         )
 
 
-def repeatable(connection: Connection, table: PostgresTable) -> tuple[str, ...]:
+def repeatable(connection: Connection, table: DeclaredTable) -> tuple[str, ...]:
     """Return the columns by which a row to append is known to be there already, if it may be."""
     if table.write != "append" or table.repeated != "skip":
         return ()
@@ -104,7 +104,7 @@ def repeatable(connection: Connection, table: PostgresTable) -> tuple[str, ...]:
     return ("id",) if ("id",) in unique else ()
 
 
-def _check_key(connection: Connection, table: PostgresTable, oid: int) -> None:
+def _check_key(connection: Connection, table: DeclaredTable, oid: int) -> None:
     if table.write == "append":
         return
     unique = [tuple(names) for (names,) in connection.execute(_UNIQUE, [oid])]

@@ -10,8 +10,8 @@ from psycopg.sql import SQL, Identifier
 
 from penstock.errors import SinkError
 from penstock.log.ledger import Batch
-from penstock.sinks.postgres.columns import DELETED, TableColumn, definition
-from penstock.sinks.postgres.connection import Connection
+from penstock.targets.postgres.columns import DELETED, TableColumn, definition
+from penstock.targets.postgres.connection import Connection
 
 SCHEMA = "penstock"
 LANE, ATTEMPT, ORDINAL = "penstock lane", "penstock attempt", "penstock ordinal"

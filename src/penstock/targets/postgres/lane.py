@@ -16,9 +16,9 @@ from pyspark.sql import functions as F
 from penstock import points
 from penstock.errors import DataError
 from penstock.settings import Secret
-from penstock.sinks.postgres.columns import DELETED, ORDER, TableColumn
-from penstock.sinks.postgres.connection import asking, connect
-from penstock.sinks.postgres.staging import Staging
+from penstock.targets.postgres.columns import DELETED, ORDER, TableColumn
+from penstock.targets.postgres.connection import asking, connect
+from penstock.targets.postgres.staging import Staging
 
 _SUMMARY = "lane int, attempt bigint, count bigint"
 # Text is always quoted and null never: this is how PostgreSQL distinguishes '' from NULL.

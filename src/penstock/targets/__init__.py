@@ -1,0 +1,24 @@
+"""Answers out, exactly once: targets, and sinks that write a batch and the ledger in one transaction."""
+
+from penstock.targets.compared import Compared
+from penstock.targets.kafka import KafkaSink, KafkaTarget
+from penstock.targets.lanes import Lane, Lanes, LaneSink, spread_by
+from penstock.targets.postgres import PostgresSink, PostgresTable
+from penstock.targets.sink import Sink
+from penstock.targets.target import Inspection, Results, Target
+
+__all__ = [
+    "Compared",
+    "Inspection",
+    "KafkaSink",
+    "KafkaTarget",
+    "Lane",
+    "LaneSink",
+    "Lanes",
+    "PostgresSink",
+    "PostgresTable",
+    "Results",
+    "Sink",
+    "Target",
+    "spread_by",
+]

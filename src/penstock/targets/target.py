@@ -1,0 +1,148 @@
+"""A target: where a flow's results go, and all that a pipeline has to know of the place."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, ClassVar, Literal
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql.types import StructType
+
+from penstock.errors import TargetError
+from penstock.log import Topic
+from penstock.process.logical import keeps_order, logical_plan
+from penstock.process.source import KnownSchemas
+from penstock.process.target import with_id, with_order
+from penstock.settings import Settings
+from penstock.targets import sink as sinks
+from penstock.targets.compared import Compared
+from penstock.targets.comparison import compare_contents, in_one_column, kept_rows
+from penstock.targets.sink import Sink
+
+Mode = Literal["stream", "realtime", "replay"]
+Guarantee = Literal["exactly-once", "effectively-once", "at-least-once", "at-most-once"]
+Guarantees = Mapping[Mode, tuple[Guarantee, ...]]
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a flow's function has made, and what is known of it.
+
+    `flow` is the name that the flow goes by everywhere. With `one_to_one`, an event has at most one result,
+    so that its place in the log tells them apart. `schema_ids` asks the registry for the numbers of schemas.
+    """
+
+    frame: DataFrame
+    flow: str
+    one_to_one: bool
+    schema_ids: Callable[[Iterable[Topic[Any]]], Mapping[str, int]]
+
+    def ordered(self) -> DataFrame:
+        """The results with an `_order`, if they have one and do not stand in it already."""
+        return self.frame if keeps_order(logical_plan(self.frame)) else with_order(self.frame)
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What a target's contents are compared with, besides the rows that must be there.
+
+    `known` returns the schemas of a topic that can be read. `possible` computes all rows that the flow may
+    have written by now, if it runs. With `once`, a row that is there twice is one too many. `ran` gets the
+    DataFrame that was run over all rows that must be there.
+    """
+
+    flow: str
+    settings: Settings
+    known: Callable[[Topic[Any]], KnownSchemas]
+    possible: Callable[[], DataFrame]
+    once: bool = True
+    ran: Callable[[DataFrame], None] = sinks.nothing
+
+
+class Target(ABC):
+    """Where results go. A subclass says how they are written; what it keeps silent about is as here.
+
+    `guarantees` are those that it can give in each mode, the default first; a mode that is left out is one
+    that it can't be written in. `crash_points` are those that its sink passes, in order. `upsert_key` names
+    the columns by which a row replaces an earlier one, `columns` those of the results that it takes, if not
+    all.
+    """
+
+    guarantees: ClassVar[Guarantees] = {
+        "stream": ("exactly-once", "at-least-once", "at-most-once"),
+        "replay": ("exactly-once",),
+    }
+    crash_points: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def upsert_key(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        return None
+
+    @property
+    def topics(self) -> tuple[Topic[Any], ...]:
+        """The topics among what is written: flows may read them."""
+        return ()
+
+    @abstractmethod
+    def sink(
+        self,
+        schema: StructType,
+        settings: Settings,
+        id: str,
+        *,
+        lanes: int,
+        guarantee: sinks.Guarantee,
+        timeout: str | timedelta,
+    ) -> Sink:
+        """Return what takes in rows of a schema; `id` is its name in the ledger for as long as it lives.
+
+        `lanes` is how many tasks may write at the same time, `timeout` how long a transaction may take.
+        """
+
+    def rows(self, results: Results) -> DataFrame:
+        """Return results as the sink takes them: each with its `id`, and with their `_order` if need be."""
+        return with_id(results.ordered(), results.flow, one_to_one=results.one_to_one)
+
+    def may_repeat(self, guarantee: Guarantee) -> bool:
+        """Whether a row may be there twice with a guarantee."""
+        return guarantee not in ("exactly-once", "at-most-once")
+
+    def contents(
+        self,
+        spark: SparkSession,
+        schema: StructType,
+        inspection: Inspection,
+    ) -> DataFrame | None:
+        """Return the columns of a schema of all rows that are there; None if they can't be read."""
+        return None
+
+    def compare(self, due: DataFrame, inspection: Inspection) -> Compared:
+        """Compare the rows that must be there with those that are: of each upsert key, the last."""
+        kept = kept_rows(due, self.upsert_key, self.columns)
+        found = self.contents(due.sparkSession, kept.schema, inspection)
+        if found is None:
+            raise TargetError(
+                f"{type(self).__name__} can't be verified: it does not say what it holds",
+                hint="give it a method contents()",
+            )
+
+        def possible() -> DataFrame:
+            return in_one_column(kept_rows(inspection.possible(), self.upsert_key, self.columns))
+
+        return compare_contents(
+            in_one_column(kept), in_one_column(found), possible, once=inspection.once, ran=inspection.ran
+        )
+
+    def is_native(self, mode: Mode, guarantee: Guarantee) -> bool:
+        """Whether Spark writes it by itself, without a sink of ours, in a mode with a guarantee."""
+        return False
+
+    def native_writer(self, rows: DataFrame, mode: Mode, settings: Settings) -> DataStreamWriter:
+        """Return Spark's own writer for a stream of rows."""
+        raise NotImplementedError
