@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from penstock.errors import SettingsError
+from penstock.identity import NAMESPACE
 
 ENDPOINTS = "endpoints.json"
 _SECRET_WORDS = ("password", "secret", "private", "pem", "jaas", "token")
@@ -21,7 +22,9 @@ _REGISTRY_VARIABLE = "PENSTOCK_REGISTRY_"
 _CONNECTIONS = "PENSTOCK_CONNECTIONS"
 _PASSWORD = re.compile(r"(passw|pwd|token|secret|key)\w*\s*=|://[^/@\s]*:[^/@\s]+@", re.IGNORECASE)
 _CREDENTIALS = ("key", "credential", "passphrase", "pwd")  # in a connection, besides the words above
-_KNOWN = ("kafka", "postgres", "connections", "spark", "registry", "data", "checkpoints", "modules")
+_KNOWN = (
+    "kafka", "postgres", "connections", "spark", "registry", "data", "checkpoints", "modules", "namespace",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,8 @@ class Settings:
     spark.master. `checkpoints` is where flows keep theirs, a folder or an address of Hadoop's file systems.
     `connections` are the databases and services that tables and targets name, each with its `dsn` or `url`.
     `modules` are the Python modules in which the command line looks for topics and pipelines; `registry`
-    holds the token and the limits of the schema registry's server.
+    holds the token and the limits of the schema registry's server. `namespace` keeps the flows of teams that
+    share a cluster apart: what flows leave behind (groups, ledgers, clocks, checkpoints) has it in its name.
     """
 
     kafka: Mapping[str, str | Secret] = field(default_factory=dict)
@@ -62,8 +66,14 @@ class Settings:
     modules: tuple[str, ...] = ()
     registry: Mapping[str, str | Secret] = field(default_factory=dict)
     connections: Mapping[str, Mapping[str, str | Secret]] = field(default_factory=dict)  # all of it secret
+    namespace: str = ""
 
     def __post_init__(self) -> None:
+        if self.namespace and not NAMESPACE.fullmatch(self.namespace):
+            raise SettingsError(
+                f"namespace is {self.namespace!r}",
+                hint="use up to 40 small letters, digits, _ and -, the first one no sign",
+            )
         for name in ("kafka", "spark", "registry"):
             guarded = {key: guard(key, value) for key, value in getattr(self, name).items()}
             object.__setattr__(self, name, MappingProxyType(guarded))
@@ -90,6 +100,7 @@ class Settings:
             modules=tuple(written.get("modules", ())),
             registry=written.get("registry", {}) | _registry_variables(environ),
             connections=written.get("connections", {}) | _connections_variable(environ),
+            namespace=str(written.get("namespace", "")),
         )
 
     @property
@@ -149,6 +160,8 @@ class Settings:
             found["PENSTOCK_POSTGRES"] = reveal(self.postgres)
         if self.checkpoints is not None:
             found["PENSTOCK_CHECKPOINTS"] = self.checkpoints
+        if self.namespace:
+            found["PENSTOCK_NAMESPACE"] = self.namespace
         secrets = {name: value.value for name, value in self.spark.items() if isinstance(value, Secret)}
         if secrets:
             found[_SPARK_SECRETS] = json.dumps(secrets)
@@ -278,6 +291,8 @@ def _plain_variables(environ: Mapping[str, str]) -> dict[str, Any]:
         found["postgres"] = Secret(environ["PENSTOCK_POSTGRES"])
     if "PENSTOCK_CHECKPOINTS" in environ:
         found["checkpoints"] = environ["PENSTOCK_CHECKPOINTS"]
+    if "PENSTOCK_NAMESPACE" in environ:
+        found["namespace"] = environ["PENSTOCK_NAMESPACE"]
     if "PENSTOCK_MODULES" in environ:
         found["modules"] = environ["PENSTOCK_MODULES"].split(",")
     return found

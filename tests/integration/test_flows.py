@@ -19,7 +19,7 @@ from penstock.errors import FlowError, LedgerError
 from penstock.events import Event, Precision
 from penstock.log import Broker, Consumer, Groups, Producer, Topic, apply
 from penstock.log.dead_letters import DeadLetter
-from penstock.pipeline import Pipeline, ProgressStore, Runner, verify
+from penstock.pipeline import Pipeline, ProgressStore, Runner, forget, verify
 from penstock.process import windows
 from penstock.process.windows import agg
 from penstock.registry import Registry
@@ -212,6 +212,39 @@ def test_less_than_exactly_once_on_request(place, spark, pair, unique):
         other = replace(target, name=f"{target.name}.{name}")
         run_once(copying(f"{name}{unique}", source, other, guarantee=guarantee), place, spark)
         assert len(read(place, other.name)) == 100
+
+
+@pytest.mark.timeout(200)
+def test_a_new_version_goes_on_where_the_one_before_was(place, spark, pair, unique):
+    source, target = pair
+    run_once(copying(f"p{unique}", source, target), place, spark)
+    send(place, source, make_sales(50, seed=2))
+    again = copying(f"p{unique}", source, target, version="2")
+    run_once(again, place, spark)
+    made = [
+        dict(message.headers())["penstock.made-by"].split()[0].decode()
+        for message in read(place, target.name)
+    ]
+    assert Counter(made) == {f"p{unique}.copy": 100, f"p{unique}.copy@2": 50}
+    assert all(found.ok for found in verify(again, place, spark))
+
+
+@pytest.mark.timeout(200)
+def test_two_teams_with_one_name_for_a_pipeline_do_not_meet(place, spark, pair, unique):
+    """They share the broker and the folder of checkpoints, and even the topic of results."""
+    source, target = pair
+    teams = [replace(place, namespace=name) for name in ("red", "blue")]
+    pipeline = copying(f"p{unique}", source, target)
+    for team in teams:
+        run_once(pipeline, team, spark)
+    assert len(read(place, target.name)) == 200
+    for team in teams:
+        assert [found.found for found in verify(pipeline, team, spark) if found.ok] == [100, 0]
+        assert sum(lag.events for lag in Groups(team).lag(f"penstock:{team.namespace}.p{unique}.copy")) == 0
+    removed = forget(spark, teams[0], pipeline.name, "copy")
+    assert f"topic _penstock.red.ledger.p{unique}.copy" in removed
+    run_once(pipeline, teams[1], spark)
+    assert len(read(place, target.name)) == 200
 
 
 @pytest.mark.timeout(200)

@@ -7,9 +7,10 @@ import pytest
 from pyspark.sql import functions as F
 
 from penstock.errors import SinkError
+from penstock.identity import Identity
 from penstock.log import Broker
 from penstock.log.ledger import Batch, Entry
-from penstock.targets.kafka.lane import KafkaLane, ledger_topic
+from penstock.targets.kafka.lane import KafkaLane
 from penstock.targets.kafka.sink import KafkaSink
 from penstock.testing.sink_contract import ExactlyOnceContract, batch, numbered
 
@@ -125,7 +126,7 @@ class TestKafkaSink(ExactlyOnceContract):
 
 def test_a_lane_waits_where_the_queue_is_full(settings, unique):
     Broker(settings).ensure(f"full.{unique}", 1, {})
-    Broker(settings).ensure(ledger_topic(unique), 1, {})
+    Broker(settings).ensure(Identity(unique).ledger, 1, {})
     narrow = replace(settings, kafka={**settings.kafka, "queue.buffering.max.messages": "10"})
     rows = [(f"full.{unique}", None, str(number).encode(), None) for number in range(50)]
     assert KafkaLane(narrow, unique, 0, 60_000).send(rows, Entry(1, batch(0, 0, 50))) == 50

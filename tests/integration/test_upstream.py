@@ -7,12 +7,13 @@ import pytest
 
 from penstock.errors import ConfigurationError, FlowError
 from penstock.events import Event
+from penstock.identity import Identity
 from penstock.log import Broker, Groups, Producer, Topic, apply
 from penstock.log.ledger import Batch, Entry
 from penstock.pipeline import forget
 from penstock.pipeline.tracker import Writer
 from penstock.pipeline.upstream import Upstream
-from penstock.targets.kafka.lane import KafkaLane, ledger_topic
+from penstock.targets.kafka.lane import KafkaLane
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ def sales(settings, unique):
 
 def wrote(settings, flow, topic, end):
     """Let the only lane of a flow have written what it has read."""
-    Broker(settings).ensure(ledger_topic(flow), 1, {"cleanup.policy": "compact"})
+    Broker(settings).ensure(Identity(flow).ledger, 1, {"cleanup.policy": "compact"})
     lane = KafkaLane(settings, flow, 0, 10_000)
     lane.write((), Entry(1))
     if end is not None:
@@ -69,7 +70,7 @@ def test_a_flow_of_another_pipeline_is_waited_for_until_it_is_forgotten(settings
     Groups(settings).place(f"penstock.{flow}", {sales.name: {0: 1}})
     assert is_behind(settings, flow, sales)
     removed = forget(spark, settings, pipeline, "bill")
-    assert removed == [f"topic {ledger_topic(flow)}", f"group penstock.{flow}"]
+    assert removed == [f"topic {Identity(flow).ledger}", f"group penstock.{flow}"]
     assert not is_behind(settings, flow, sales)
     with pytest.raises(FlowError, match="has left nothing behind"):
         forget(spark, settings, pipeline, "bill")

@@ -8,7 +8,8 @@ import pytest
 import penstock.errors
 
 PACKAGES = (
-    "events schemas schemas.compatibility log registry local process sinks sinks.postgres pipeline testing"
+    "events schemas schemas.compatibility log registry local process targets targets.kafka targets.postgres "
+    "pipeline testing"
 )
 
 

@@ -25,7 +25,6 @@ from penstock.pipeline.event_times import EventTimes
 from penstock.pipeline.holds import Holds
 from penstock.pipeline.job import Job
 from penstock.pipeline.plan import Planner
-from penstock.pipeline.state import CLOCKS
 from penstock.pipeline.ticks import Ticks
 from penstock.pipeline.tracker import MOST, QUIET, Demand, Writer
 from penstock.pipeline.upstream import Upstream
@@ -50,7 +49,7 @@ class Clock:
     """
 
     def __init__(self, planner: Planner, job: Job, checkpoint: Checkpoint, report: Report) -> None:
-        self.topic = f"{CLOCKS}{job.label}"
+        self.topic = job.identity.clock
         self.columns: dict[int, SourceColumn] = {}
         self.reports: deque[dict[str, Any]] = deque()  # of batches, filled by another thread
         self._planner, self._job, self._checkpoint, self._report = planner, job, checkpoint, report

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 
 from penstock.durations import duration
 from penstock.errors import FlowError
+from penstock.identity import VERSION
 from penstock.log import Table, Topic
 from penstock.targets.side_outputs import target_of
 from penstock.targets.target import Guarantee, Mode, Target
@@ -19,6 +20,7 @@ from penstock.targets.target import Guarantee, Mode, Target
 Output = Literal["update", "append"]
 Function = Callable[..., DataFrame]
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,80}")
+_VERSION = re.compile(VERSION)
 _SHORTEST_REALTIME = timedelta(seconds=5)
 
 
@@ -81,6 +83,11 @@ class Flow:
 
     def _check_names(self) -> None:
         check_flow_name(self.name)
+        if not _VERSION.fullmatch(self.version):
+            raise FlowError(
+                f"flow {self.name!r} has the version {self.version!r}",
+                hint="use 1 to 40 letters, digits, and . _ -",
+            )
         if not self.reads:
             raise FlowError(
                 f"flow {self.name!r} reads nothing", hint='name its topics: reads={"orders": orders}'

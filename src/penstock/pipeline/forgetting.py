@@ -3,13 +3,12 @@
 from pyspark.sql import SparkSession
 
 from penstock.errors import FlowError
+from penstock.identity import Identity
 from penstock.log import Broker, Groups
 from penstock.log.topic import check_name
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.flow import check_flow_name
-from penstock.pipeline.state import CLOCKS
 from penstock.settings import Settings
-from penstock.targets.kafka.lane import ledger_topic
 from penstock.targets.postgres.ledger import forget_sink
 
 
@@ -22,21 +21,21 @@ def forget(
     flows of others may have the same name elsewhere. Flows behind it wait for what it has not read yet: from
     now on they do not. It must not run.
     """
-    label = f"{check_name(pipeline)}.{check_flow_name(flow)}"
+    identity = Identity.of(settings.namespace, check_name(pipeline), check_flow_name(flow))
     broker, groups = Broker(settings), Groups(settings)
     removed = []
     known = connection is not None or settings.postgres is not None
-    if known and forget_sink(settings.dsn(connection), label):  # first: the database may not answer
+    if known and forget_sink(settings.dsn(connection), identity.label):  # first: the database may not answer
         removed.append(f"row of the ledger in {connection or 'postgres'}")
-    topics = sorted(broker.topics([ledger_topic(label), f"{CLOCKS}{label}"]))
-    folder = Checkpoint(spark, f"{settings.flows}/{pipeline}/{flow}")
+    topics = sorted(broker.topics([identity.ledger, identity.clock]))
+    folder = Checkpoint(spark, identity.folder(settings.flows))
     for name in topics:
         broker.delete(name)
         removed.append(f"topic {name}")
-    if groups.delete(f"penstock.{label}"):
-        removed.append(f"group penstock.{label}")
+    if groups.delete(identity.group):
+        removed.append(f"group {identity.group}")
     if folder.delete():
         removed.append(f"checkpoint {folder.path}")
     if not removed:
-        raise FlowError(f"flow {label!r} has left nothing behind", hint="was it called so?")
+        raise FlowError(f"flow {identity.label!r} has left nothing behind", hint="was it called so?")
     return removed

@@ -6,6 +6,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from penstock.identity import Identity
 from penstock.log import Table, Topic
 from penstock.pipeline.flow import Flow, Output
 from penstock.pipeline.pipeline import Pipeline
@@ -39,7 +40,6 @@ class Job:
     loads: bool = False  # whether it reads what its tables hold before its first event
     looks_up: Mapping[str, Table[Any]] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
-    pipeline: str = ""
     siblings: Mapping[str, frozenset[str]] = field(default_factory=dict)  # all flows, and what they write
 
     @property
@@ -48,18 +48,23 @@ class Job:
         return tuple(self.reads.values())
 
     @property
-    def group(self) -> str:
-        """The consumer group under which its positions are published."""
-        return f"penstock.{self.label}"
+    def identity(self) -> Identity:
+        """All names that are made of its label."""
+        return Identity(self.label)
 
     def may_be_written_by(self, label: str, topic: str) -> bool:
         """Whether a flow may write a topic: of the own pipeline it is known, of others it is not."""
-        return label.rpartition(".")[0] != self.pipeline or topic in self.siblings.get(label, ())
+        return not self.identity.is_beside(Identity(label)) or topic in self.siblings.get(label, ())
 
 
-def flow_job(pipeline: Pipeline, flow: Flow) -> Job:
+def dead_letter_maker(pipeline: Pipeline, namespace: str = "") -> Identity:
+    """Return who makes the dead letters of a pipeline."""
+    return Identity.of(namespace, pipeline.name, "dead-letters")
+
+
+def flow_job(pipeline: Pipeline, flow: Flow, namespace: str = "") -> Job:
     """Return the job of a flow."""
-    label = f"{pipeline.name}.{flow.name}"
+    label = Identity.of(namespace, pipeline.name, flow.name).label
 
     def rows(planner: Planner, span: Span) -> DataFrame:
         return planner.rows(flow, label, planner.results(flow, span))
@@ -81,8 +86,11 @@ def flow_job(pipeline: Pipeline, flow: Flow) -> Job:
         label, flow.name, flow.mode, flow.effective_guarantee, flow.trigger_interval,
         flow.output, flow.reads, rows, bounded_rows, sink, flow.target, flow.version, flow.is_native,
         loads=len({isinstance(topic, Table) for topic in flow.reads.values()}) == 2,
-        looks_up=flow.looks_up, options=flow.options, pipeline=pipeline.name,
-        siblings={f"{pipeline.name}.{each.name}": _written(each) for each in pipeline.flows.values()},
+        looks_up=flow.looks_up, options=flow.options,
+        siblings={
+            Identity.of(namespace, pipeline.name, each.name).label: _written(each)
+            for each in pipeline.flows.values()
+        },
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from penstock.identity import Identity
 from penstock.log import Broker, Topic
 from penstock.log.judged import Decoder, Judged
 from penstock.log.ledger import Batch, Entry, Offsets
@@ -18,12 +19,10 @@ from penstock.pipeline.job import Job
 from penstock.pipeline.plan import MALFORMED, Planner
 from penstock.targets.kafka.dead_letters import (
     DeadLetterWork,
-    dead_letter_label,
-    judged_topic,
     read_judged,
     write_dead_letters,
 )
-from penstock.targets.kafka.lane import ledger_topic, read_entry
+from penstock.targets.kafka.lane import read_entry
 
 _CONFIG = {"cleanup.policy": "compact", "retention.ms": "-1"}
 
@@ -31,11 +30,11 @@ _CONFIG = {"cleanup.policy": "compact", "retention.ms": "-1"}
 class Judge:
     """Brings the malformed records of a pipeline's topics to their dead letters, each once."""
 
-    def __init__(self, pipeline: str, planner: Planner) -> None:
-        self._pipeline, self._planner = pipeline, planner
+    def __init__(self, maker: Identity, planner: Planner) -> None:
+        self._maker, self._planner = maker, planner
         self._broker = Broker(planner.settings)
         self._lock = threading.Lock()  # the flows of a process would only shut each other out
-        self._broker.ensure(judged_topic(pipeline), 1, _CONFIG)
+        self._broker.ensure(maker.judged, 1, _CONFIG)
 
     def settle(self, job: Job, batch: Batch, since: Offsets, counted: Mapping[str, int | None]) -> int:
         """See to the malformed records of a batch; `counted` is how many there are, None if unknown.
@@ -72,14 +71,14 @@ class Judge:
             again = {name for name, each in lacking.items() if known[name].earlier.meets(each)}
             malformed = self._malformed(job, [topics[name] for name in lacking], lacking, again)
             kafka = self._planner.settings.client()
-            work = DeadLetterWork(kafka, self._pipeline, by, {name: passed[name] for name in lacking})
+            work = DeadLetterWork(kafka, self._maker, by, {name: passed[name] for name in lacking})
             return write_dead_letters(malformed, work)
 
     def _malformed(
         self, job: Job, topics: list[Topic[Any]], ranges: Mapping[str, Ranges], again: Set[str]
     ) -> DataFrame:
         """What is malformed, without the letters that earlier decoders have written in some topics."""
-        label = dead_letter_label(self._pipeline)
+        label = self._maker.label
         found = self._planner.malformed(label, topics, ranges, job.options)
         if not again:
             return found
@@ -87,17 +86,16 @@ class Judge:
         return found.join(letters, ["source", "partition", "offset"], "left_anti").select(*found.columns)
 
     def _judged(self, by: Mapping[str, Decoder]) -> Judged:
-        known = read_judged(self._planner.settings, self._pipeline)
+        known = read_judged(self._planner.settings, self._maker)
         if all(name in known.topics for name in by):
             return known
         return self._with_earlier_release(known, by)
 
     def _with_earlier_release(self, known: Judged, by: Mapping[str, Decoder]) -> Judged:
         """What the query that once looked for malformed records beside the flows has looked through."""
-        sink = dead_letter_label(self._pipeline)
-        if not self._broker.topics([ledger_topic(sink)]):
+        if not self._broker.topics([self._maker.ledger]):
             return known
-        last: Entry = read_entry(self._planner.settings, sink, 0)
+        last: Entry = read_entry(self._planner.settings, self._maker.label, 0)
         for topic, ends in (last.batch.end if last.batch else {}).items():
             if topic in by and topic not in known.topics:
                 known = known.adding(topic, by[topic], {p: (0, end) for p, end in ends.items()})

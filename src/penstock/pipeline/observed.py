@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from penstock.identity import LABEL, VERSION
 from penstock.process.source import SOURCE
 from penstock.process.target import MADE_BY
 from penstock.process.windows.watermark import TimeLine
@@ -20,7 +21,8 @@ _WRITER = "_writer"
 _MADE, _SLOT = "_made", "_slot"
 _OTHERS = "others"
 _LONGEST = 600  # bytes of a header that are looked at: anybody may write one
-_OURS = r"^[A-Za-z0-9._-]{1,250}( [A-Za-z0-9._-]{1,249}/[0-9]{1,9}(/[0-9]{1,19})?)?$"
+_VERSION = f"@{VERSION}"
+_OURS = f"^{LABEL}({_VERSION})?( [A-Za-z0-9._-]{{1,249}}/[0-9]{{1,9}}(/[0-9]{{1,19}})?)?$"
 _Maxima = dict[TimeLine, dict[str, int]]
 
 
@@ -96,10 +98,11 @@ def _is_made(origin: str) -> Column:
 
 
 def _made() -> Column:
-    """What made a row: the first header, where it is ours and says what ours say."""
+    """What made a row: the first header, where it is ours and says what ours say, but for the version."""
     first = F.get(F.col(SOURCE)["headers"], F.lit(0))
     text = F.substring(first["value"], 1, _LONGEST).cast("string")
-    return F.when((first["key"] == MADE_BY) & text.rlike(_OURS), text)
+    flow = F.regexp_replace(text, _VERSION, "")
+    return F.when((first["key"] == MADE_BY) & text.rlike(_OURS), flow)
 
 
 def _time(line: TimeLine) -> Column:

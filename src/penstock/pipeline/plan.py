@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from penstock.errors import FlowError, UnknownSchemaError
+from penstock.identity import Identity
 from penstock.log import Broker, Table, Topic
 from penstock.log.ledger import Offsets
 from penstock.log.ranges import Ranges
@@ -91,8 +92,8 @@ class Planner:
 
     def rows(self, flow: Flow, label: str, results: DataFrame) -> DataFrame:
         """Return results as the flow's target takes them in."""
-        known = Results(results, label, self.gives_one_result(flow), self.schema_ids)
-        return flow.target.rows(known)
+        one, maker = self.gives_one_result(flow), Identity(label).maker(flow.version)
+        return flow.target.rows(Results(results, label, maker, one, self.schema_ids))
 
     def schema_ids(self, topics: Iterable[Topic[Any]]) -> Mapping[str, int]:
         """Return the numbers that the registry has for the schemas of topics."""

@@ -22,7 +22,7 @@ from penstock.log.topic import DEAD_LETTERS
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.flow import Flow
 from penstock.pipeline.flow_run import FlowRun, Reporter, warned
-from penstock.pipeline.job import Job, flow_job
+from penstock.pipeline.job import Job, dead_letter_maker, flow_job
 from penstock.pipeline.malformed import Judge
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Planner, named_topics
@@ -75,9 +75,9 @@ class Runner:
         self.spark = spark or self._session()
         self.progress = ProgressStore(settings.data / "progress.db")
         self._positions = Positions(Groups(settings))
-        jobs = [flow_job(pipeline, flow) for flow in self._flows]
+        jobs = [flow_job(pipeline, flow, settings.namespace) for flow in self._flows]
         planner = Planner(self.spark, settings, self._registry, counting=True)
-        judge = Judge(pipeline.name, planner)
+        judge = Judge(dead_letter_maker(pipeline, settings.namespace), planner)
         gate = threading.Semaphore(_STARTING)
         self.runs = {
             job.name: FlowRun(
@@ -140,16 +140,16 @@ class Runner:
 
     def took(self, progress_report: dict[str, Any]) -> None:
         """A batch of one of the pipeline's flows is finished."""
-        name = str(progress_report["name"] or "").removeprefix(f"{self.pipeline.name}.")
-        run = self.runs.get(name)
+        found = (each for each in self.runs.values() if each.job.label == progress_report["name"])
+        run = next(found, None)
         if run is None:
             return
         run.progressed(progress_report)
-        progress = Progress.of(self.pipeline.name, name, progress_report)
-        self._positions.reached(run.job.group, progress.end)
+        progress = Progress.of(self.pipeline.name, run.job.name, progress_report)
+        self._positions.reached(run.job.identity.group, progress.end)
         self._keep(progress)
         if progress.rows and self._report is not None:
-            self._report(name, str(progress))
+            self._report(run.job.name, str(progress))
 
     def _keep(self, progress: Progress) -> None:
         """A flow works without its progress being seen: that it can't be kept is logged once."""
@@ -207,7 +207,7 @@ class Runner:
 
     def _checkpoint(self, job: Job) -> Checkpoint:
         kind = "replay" if job.mode == "replay" else "checkpoint"
-        return Checkpoint(self.spark, f"{self._settings.flows}/{self.pipeline.name}/{job.name}/{kind}")
+        return Checkpoint(self.spark, f"{job.identity.folder(self._settings.flows)}/{kind}")
 
 
 class _Listener(StreamingQueryListener):

@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from penstock.errors import FlowError
+from penstock.identity import is_clock
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.job import Job
 from penstock.process.lineage import Lineage
@@ -18,7 +19,6 @@ from penstock.process.side_output import SIDE_OUTPUT, STORED
 from penstock.process.state_description import described, difficulties
 
 DESCRIPTION = "penstock.json"  # beside the checkpoint
-CLOCKS = "_penstock_clock."  # topics of watermarks
 _STATEFUL = (
     "Aggregate",
     "Join",
@@ -102,7 +102,7 @@ def _positions_are_swapped(before: dict[str, Any], after: dict[str, Any]) -> boo
     if "sources" in before:
         return set(before["sources"]) == set(after["sources"]) and before["sources"] != after["sources"]
     windows = any(each["step"] == "Aggregate" for each in after["state"])
-    return windows and any(topic.startswith(CLOCKS) for topic in before["reads"])
+    return windows and any(is_clock(topic) for topic in before["reads"])
 
 
 def pins_of(checkpoint: Checkpoint) -> Pins:
@@ -206,7 +206,7 @@ def _topic(name: str, before: bool, after: bool) -> Finding:
         return Finding(subject, True, "it is read as before")
     if before:
         return Finding(subject, False, "the flow does not read it any more")
-    if name.startswith(CLOCKS):
+    if is_clock(name):
         return Finding(subject, False, "the checkpoint is of a version whose watermarks were Spark's own")
     return Finding(subject, False, "it is new, and a checkpoint's topics are fixed")
 

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from penstock.errors import FlowError
+from penstock.identity import Identity
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.state import DESCRIPTION
 from penstock.process.keyed.buckets import RUNS
@@ -47,7 +48,9 @@ def stored_state(
     The flow may be running: what its last finished batch has left is read, or an earlier one, as long as
     Spark keeps it (100 batches, unless it is said otherwise).
     """
-    checkpoint = Checkpoint(spark, f"{settings.flows}/{flow.replace('.', '/', 1)}/checkpoint")
+    pipeline, _, name = flow.rpartition(".")
+    folder = Identity.of(settings.namespace, pipeline, name).folder(settings.flows)
+    checkpoint = Checkpoint(spark, f"{folder}/checkpoint")
     found: list[Stored] = []
     for step in _steps(spark, checkpoint, flow, batch):
         reader = spark.read.format("statestore").option("operatorId", step.operatorId)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from penstock.identity import LABEL
 from penstock.process.windows.watermark import TimeLine
 
 Maxima = Mapping[TimeLine, Mapping[str, int]]  # the highest time of each writer, in microseconds
@@ -16,7 +17,7 @@ Named = tuple[str, str]  # a source, and a writer's name there
 MOST = 8_000  # writers in all; those that come later count as their partition alone
 QUIET = 60.0  # seconds after which a writer is not waited for, if nothing else is said
 _LANE = "lane"
-_MADE = re.compile(r"([\w.-]{1,200})(?: ([\w.-]{1,249})/(\d{1,9}))?", re.ASCII)
+_MADE = re.compile(rf"({LABEL})(?: ([\w.-]{{1,249}})/(\d{{1,9}}))?", re.ASCII)
 _ANY = -(2**63)  # the bound of a writer of which nothing is known
 
 

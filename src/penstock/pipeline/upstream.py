@@ -6,12 +6,12 @@ from collections import deque
 from collections.abc import Callable, Container, Iterable, Mapping
 
 from penstock.errors import AuthorizationError
+from penstock.identity import Identity, is_clock
 from penstock.log import Broker, Groups
 from penstock.log.ledger import Offsets
-from penstock.pipeline.state import CLOCKS
 from penstock.pipeline.tracker import Writer
 from penstock.settings import Settings
-from penstock.targets.kafka.lane import ledger_topic, read_entry
+from penstock.targets.kafka.lane import read_entry
 
 _EVERY = 1.0  # seconds between two questions
 _STRANGERS = 8  # that are asked for in a second; anybody may write a header that names one
@@ -98,7 +98,7 @@ class Upstream:
     def _ask(self, flow: str) -> Mapping[Place, int] | None:
         """Kafka forgets the positions of a group that has not moved for a week; the ledger keeps them."""
         try:
-            positions = self._groups.positions(f"penstock.{flow}") or self._in_ledger(flow)
+            positions = self._groups.positions(Identity(flow).group) or self._in_ledger(flow)
         except AuthorizationError as error:
             if flow not in self._asked:
                 _log.warning("watermarks do not wait for flow %s: %s", flow, error)
@@ -107,11 +107,12 @@ class Upstream:
 
     def _in_ledger(self, flow: str) -> Offsets | None:
         """How far all lanes of a flow have written; None while one has not, or where none is known."""
-        ledger = self._broker.partitions([ledger_topic(flow)])
-        if not ledger:
+        ledger = Identity(flow).ledger
+        found = self._broker.partitions([ledger])
+        if not found:
             return None if flow in self._siblings else {}
         least: dict[str, dict[int, int]] = {}
-        for lane in range(ledger[ledger_topic(flow)]):
+        for lane in range(found[ledger]):
             batch = read_entry(self._settings, flow, lane).batch
             if batch is None:
                 return None
@@ -121,7 +122,7 @@ class Upstream:
         return least
 
     def _unread(self, positions: Offsets) -> dict[Place, int]:
-        topics = [topic for topic in positions if not topic.startswith(CLOCKS)]
+        topics = [topic for topic in positions if not is_clock(topic)]
         return {
             (topic, number): positions[topic].get(number, 0)
             for topic in self._broker.partitions(topics)

@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.identity import Identity
 from penstock.log import Broker, Topic
 from penstock.log.ledger import Offsets
 from penstock.log.ranges import OffsetRanges, Range, Ranges
@@ -14,7 +15,7 @@ from penstock.log.topic import DEAD_LETTERS
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.conservation import Conservation, conservation, kept_results
 from penstock.pipeline.flow import Flow
-from penstock.pipeline.job import Job, flow_job
+from penstock.pipeline.job import Job, dead_letter_maker, flow_job
 from penstock.pipeline.malformed import between, count_in, counts, observed_in
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Planner, Span, named_topics
@@ -26,7 +27,6 @@ from penstock.registry import Registry
 from penstock.settings import Settings
 from penstock.targets import Inspection
 from penstock.targets.comparison import compare_contents
-from penstock.targets.kafka.dead_letters import dead_letter_label
 from penstock.targets.kafka.target import MESSAGE, written_by
 
 _DEAD = "dead-letters"
@@ -128,7 +128,10 @@ class _Verifier:
                 return verification
 
     def _flow(self, flow: Flow) -> Verification:
-        job, checkpoint = flow_job(self.pipeline, flow.in_mode("replay")), self._checkpoint(flow.name)
+        job, checkpoint = (
+            flow_job(self.pipeline, flow.in_mode("replay"), self.planner.settings.namespace),
+            self._checkpoint(flow.name),
+        )
         firsts, number = _firsts(self.planner, job.topics), checkpoint.last_committed()
         position = _position(checkpoint, firsts, number)  # of one batch, though the flow may run
         read = _distance(firsts, position)
@@ -178,8 +181,8 @@ class _Verifier:
 
     def _windows(self, flow: Flow, results: DataFrame, written: DataFrame, read: int) -> Verification:
         self.report(flow.name, "adds up the rows of its windows")
-        label, names = f"{self.pipeline.name}.{flow.name}", [topic.name for topic in flow.side_outputs]
-        side_outputs = self._in_topics(names, label) if names else None
+        names = [topic.name for topic in flow.side_outputs]
+        side_outputs = self._in_topics(names, self._identity(flow.name).label) if names else None
         rows = conservation(results, written, side_outputs, self._checkpoint(flow.name).path)
         there = rows.emitted + rows.waiting + rows.sent + rows.dropped
         lost, extra = max(0, rows.taken - there), max(0, there - rows.taken)
@@ -193,7 +196,8 @@ class _Verifier:
     def _dead_letters(self) -> Verification:
         """The malformed records of what flows have read; those of looked-up tables may be there, too."""
         self.report(_DEAD, "looks for malformed records")
-        topics, label = list(self.pipeline.topics.values()), dead_letter_label(self.pipeline.name)
+        topics = list(self.pipeline.topics.values())
+        label = dead_letter_maker(self.pipeline, self.planner.settings.namespace).label
         broker = Broker(self.planner.settings)
         now = {topic.name: broker.committed_ranges(topic.name) for topic in topics}
         read = self._read(now)
@@ -219,8 +223,11 @@ class _Verifier:
         return found
 
     def _checkpoint(self, flow: str) -> Checkpoint:
-        path = f"{self.planner.settings.flows}/{self.pipeline.name}/{flow}/checkpoint"
-        return Checkpoint(self.planner.spark, path)
+        folder = self._identity(flow).folder(self.planner.settings.flows)
+        return Checkpoint(self.planner.spark, f"{folder}/checkpoint")
+
+    def _identity(self, flow: str) -> Identity:
+        return Identity.of(self.planner.settings.namespace, self.pipeline.name, flow)
 
 
 def _distance(firsts: Offsets, position: Offsets) -> int:

@@ -38,6 +38,7 @@ def encoded(
     schema_ids: Mapping[str, int] | None = None,
     one_to_one: bool = False,
     shuffled: bool = False,
+    maker: str | None = None,
 ) -> DataFrame:
     """Return a flow's results as Kafka's rows: topic, key, value and headers, and where its sink puts them.
 
@@ -47,7 +48,8 @@ def encoded(
 
     What can't be as described raises a FlowError now; a row that has no place in its topic, such as one with
     a null in a required field, fails the query when it comes. Rows whose `_side_output` is set go to the
-    topic of that name. Without an `id`, one is made, as `with_id` says.
+    topic of that name. Without an `id`, one is made, as `with_id` says. `maker` is what results say they were
+    made by, the flow unless it is said.
     """
     results, ids = with_id(results, flow, one_to_one=one_to_one), schema_ids or {}
     routes = [Route("_result", topic, flow, None, _schema_id(topic, flow, ids))]
@@ -55,7 +57,7 @@ def encoded(
         routes += _side_routes(side_outputs or {}, flow, ids)
     check_columns(results.schema, [route.topic for route in routes], flow)
     schema = results.schema
-    own = [_headers(schema, flow).alias("headers"), _spread(schema).alias(SPREAD)]
+    own = [_headers(schema, maker or flow).alias("headers"), _spread(schema).alias(SPREAD)]
     if shuffled and (SOURCE in schema.names or _are_windows(schema) or not isinstance(topic, Table)):
         own.append(_order(schema, routes).alias(ORDER))
     made = _with_events(results, routes).select(_routed(schema, routes, flow).alias(MESSAGE), *own)
@@ -69,6 +71,7 @@ def with_messages(
     side_outputs: Mapping[str, Topic[Any]],
     schema_ids: Mapping[str, int],
     one_to_one: bool = False,
+    maker: str | None = None,
 ) -> DataFrame:
     """Return results for a table, with the message of each that goes to a topic instead in `MESSAGE`."""
     results = with_id(results, flow, one_to_one=one_to_one)
@@ -81,7 +84,7 @@ def with_messages(
         nothing = F.lit(None).cast(MESSAGE_TYPE)
         return results.withColumn(MESSAGE, nothing)
     schema, routes = results.schema, _side_routes(side_outputs, flow, schema_ids)
-    message, headers = _routed(schema, routes, flow), _headers(schema, flow)
+    message, headers = _routed(schema, routes, flow), _headers(schema, maker or flow)
     placed = message.withField("headers", headers).withField(SPREAD, _spread(schema))
     routed = F.when(F.col(SIDE_OUTPUT).isNotNull(), placed)
     kept = [F.col(f"`{name}`") for name in results.columns if name != SIDE_OUTPUT]
@@ -170,17 +173,17 @@ def _order(schema: StructType, routes: list[Route]) -> Column:
     return F.coalesce(F.col(SOURCE)["offset"], at) if SOURCE in schema.names else at
 
 
-def _headers(schema: StructType, flow: str) -> Column:
+def _headers(schema: StructType, maker: str) -> Column:
     if SOURCE not in schema.names:
-        return F.array(made_by(flow))
+        return F.array(made_by(maker))
     source = F.concat_ws("/", *(F.col(SOURCE)[part].cast("string") for part in _PARTS))
-    return F.array(made_by(flow, F.when(F.col(SOURCE).isNotNull(), source)))
+    return F.array(made_by(maker, F.when(F.col(SOURCE).isNotNull(), source)))
 
 
-def made_by(flow: str, source: Column | None = None) -> Column:
-    """Return the header that says which flow made a row, and of which event.
+def made_by(maker: str, source: Column | None = None) -> Column:
+    """Return the header that says which flow made a row, in which version, and of which event.
 
     It is one header, because headers are what takes a Python producer the most time.
     """
-    text = F.concat_ws(" ", F.lit(flow), *([] if source is None else [source]))
+    text = F.concat_ws(" ", F.lit(maker), *([] if source is None else [source]))
     return F.struct(F.lit(MADE_BY).alias("key"), text.cast("binary").alias("value"))

@@ -71,6 +71,7 @@ class TargetWithSideOutputs(Target):
             side_outputs={topic.name: topic for topic in self.side_outputs},
             schema_ids=results.schema_ids(self.side_outputs),
             one_to_one=results.one_to_one,
+            maker=results.maker,
         )
         return self.target.rows(replace(results, frame=made))
 

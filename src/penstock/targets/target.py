@@ -30,12 +30,14 @@ Guarantees = Mapping[Mode, tuple[Guarantee, ...]]
 class Results:
     """What a flow's function has made, and what is known of it.
 
-    `flow` is the name that the flow goes by everywhere. With `one_to_one`, an event has at most one result,
-    so that its place in the log tells them apart. `schema_ids` asks the registry for the numbers of schemas.
+    `flow` is the name that the flow goes by everywhere, `maker` what results are to say that they were made
+    by. With `one_to_one`, an event has at most one result, so that its place in the log identifies it.
+    `schema_ids` asks the registry for the numbers of schemas.
     """
 
     frame: DataFrame
     flow: str
+    maker: str
     one_to_one: bool
     schema_ids: Callable[[Iterable[Topic[Any]]], Mapping[str, int]]
 

@@ -11,10 +11,10 @@ from typing import Any
 import psutil
 
 from penstock.errors import FlowError
+from penstock.identity import Identity
 from penstock.log import Broker, Groups, Topic
 from penstock.log.ledger import Offsets
 from penstock.pipeline import Pipeline
-from penstock.pipeline.state import CLOCKS
 from penstock.pipeline.ticks import Ticks
 from penstock.settings import Settings
 
@@ -126,19 +126,18 @@ def wait_until_caught_up(pipeline: Pipeline, settings: Settings, timeout: float)
 
 
 def _caught_up(pipeline: Pipeline, flow: str, topics: Sequence[Topic[Any]], settings: Settings) -> bool:
-    broker = Broker(settings)
-    position = Groups(settings).positions(f"penstock.{pipeline.name}.{flow}")
+    broker, identity = Broker(settings), Identity.of(settings.namespace, pipeline.name, flow)
+    position = Groups(settings).positions(identity.group)
     ends = {topic.name: broker.committed_end(topic.name) for topic in topics}
-    clock = f"{CLOCKS}{pipeline.name}.{flow}"
-    if not _covers(position, ends) or clock not in broker.topics([clock]):
+    if not _covers(position, ends) or identity.clock not in broker.topics([identity.clock]):
         return _covers(position, ends)
-    ticks = Ticks(settings, clock)
+    ticks = Ticks(settings, identity.clock)
     last = ticks.last() or {"position": {}}
     known = {
         topic: {int(number): offset for number, offset in each.items()}
         for topic, each in last["position"].items()
     }
-    return _covers(known, ends) and _covers(position, {clock: {0: ticks.end()}})
+    return _covers(known, ends) and _covers(position, {identity.clock: {0: ticks.end()}})
 
 
 def _covers(position: Offsets, ends: Offsets) -> bool:

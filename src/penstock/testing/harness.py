@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 
 from penstock.errors import FlowError
+from penstock.identity import Identity
 from penstock.log import Broker
 from penstock.pipeline import Pipeline, Verification, verify
 from penstock.settings import Settings
@@ -163,7 +164,7 @@ class CrashHarness:
         return {flow.name: results_of(flow, broker) for flow in flows}
 
     def _label(self, flow: str) -> str:
-        return f"{self._pipeline.name}.{flow}"
+        return Identity.of(self._settings.namespace, self._pipeline.name, flow).label
 
     def _decide(self, point: str, subject: str) -> bool:
         with self._held:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from penstock.identity import Identity
 from penstock.log.judged import Decoder, Judged
 from penstock.log.ranges import Ranges
 from penstock.points import reach
@@ -17,19 +18,9 @@ from penstock.targets.tasks import task_errors
 _TIMEOUT_MS = 600_000  # a pipeline whose every record is malformed writes all of them at once
 
 
-def judged_topic(pipeline: str) -> str:
-    """The topic in which it is written down what was judged: one record for all topics of a pipeline."""
-    return f"_penstock_judged.{pipeline}"
-
-
-def dead_letter_label(pipeline: str) -> str:
-    """What dead letters say that they were made by."""
-    return f"{pipeline}.dead-letters"
-
-
-def read_judged(settings: Settings, pipeline: str) -> Judged:
-    """Return what has been judged, without shutting anybody out."""
-    return Judged.from_json(last_record(settings, judged_topic(pipeline), 0, wait_for_open=False))
+def read_judged(settings: Settings, maker: Identity) -> Judged:
+    """Return what has been judged, without shutting anybody out: one record for all topics of a pipeline."""
+    return Judged.from_json(last_record(settings, maker.judged, 0, wait_for_open=False))
 
 
 def write_dead_letters(malformed: DataFrame, work: "DeadLetterWork") -> int:
@@ -41,10 +32,13 @@ def write_dead_letters(malformed: DataFrame, work: "DeadLetterWork") -> int:
 
 @dataclass(frozen=True)
 class DeadLetterWork:
-    """What a task does with malformed records, of whose places `ranges` were looked through."""
+    """What a task does with malformed records, of whose places `ranges` were looked through.
+
+    `maker` is who makes the dead letters of the pipeline.
+    """
 
     kafka: dict[str, str] = field(repr=False)
-    pipeline: str
+    maker: Identity
     decoders: Mapping[str, Decoder]
     ranges: Mapping[str, Ranges]
 
@@ -53,17 +47,17 @@ class DeadLetterWork:
 
     def write(self, rows: Iterable[pa.RecordBatch]) -> int:
         """Write what was not judged before, and that it is judged now."""
-        ledger = judged_topic(self.pipeline)
-        writer = TransactionalWriter(
-            Settings(kafka=self.kafka), f"penstock.{dead_letter_label(self.pipeline)}", ledger, _TIMEOUT_MS
-        )
+        settings, id = Settings(kafka=self.kafka), self.maker.transactional_id()
+        writer = TransactionalWriter(settings, id, self.maker.judged, _TIMEOUT_MS)
         before = Judged.from_json(writer.last_record(0))
         after = before
         for topic, ranges in self.ranges.items():
             after = after.adding(topic, self.decoders[topic], ranges)
         new = messages(self._new(batch, before) for batch in rows)
-        sent = writer.write(new, (0, after.to_json()), lambda: reach("dead-letters.sent", self.pipeline))
-        reach("dead-letters.written", self.pipeline)
+        sent = writer.write(
+            new, (0, after.to_json()), lambda: reach("dead-letters.sent", self.maker.pipeline)
+        )
+        reach("dead-letters.written", self.maker.pipeline)
         return sent
 
     def _new(self, batch: pa.RecordBatch, before: Judged) -> pa.RecordBatch:

@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from penstock.identity import Identity
 from penstock.log.broker import Broker
 from penstock.log.client import asking
 from penstock.log.ledger import Entry
@@ -20,23 +21,18 @@ _SPREAD, _LANE = "_spread", "_lane"
 _COLUMNS = ("topic", "key", "value", "headers")
 
 
-def ledger_topic(sink: str) -> str:
-    """The topic of a sink's ledger: a partition for each lane, compacted to the last entry."""
-    return f"_penstock_ledger.{sink}"
-
-
 def read_entry(settings: Settings, sink: str, number: int) -> Entry:
     """Return what a lane wrote down last, without becoming its writer."""
-    return Entry.from_record(last_record(settings, ledger_topic(sink), number, wait_for_open=False))
+    return Entry.from_record(last_record(settings, Identity(sink).ledger, number, wait_for_open=False))
 
 
 class KafkaLane:
     """Writes messages and their entry in one transaction."""
 
     def __init__(self, settings: Settings, sink: str, number: int, timeout_ms: int) -> None:
-        self._number, self._sink = number, sink
+        self._number, self._sink, identity = number, sink, Identity(sink)
         self._writer = TransactionalWriter(
-            settings, f"penstock.{sink}.{number}", ledger_topic(sink), timeout_ms
+            settings, identity.transactional_id(number), identity.ledger, timeout_ms
         )
         self.entry = Entry.from_record(self._writer.last_record(number))
         reach("sink.kafka.opened", sink)
@@ -62,7 +58,7 @@ class KafkaLane:
 
 @dataclass(frozen=True)
 class KafkaLanes:
-    """The lanes of a sink, which are the partitions of its ledger.
+    """The lanes of a sink, which are the partitions of its ledger, a topic compacted to the last entries.
 
     Rows go by `_spread`, a number that does not depend on what they hold; where it is null they go by their
     key, and their first header says which lane it was. A lane is written in the order of `_order`. Neither
@@ -75,12 +71,12 @@ class KafkaLanes:
     kind: str = "kafka"
 
     def prepare(self, wanted: int) -> int:
-        topic, broker = ledger_topic(self.sink), Broker(self._settings)
+        topic, broker = Identity(self.sink).ledger, Broker(self._settings)
         broker.ensure(topic, wanted, {"cleanup.policy": "compact", "retention.ms": "-1"})
         return broker.topic(topic).partitions
 
     def read(self) -> tuple[Entry, ...]:
-        topic = ledger_topic(self.sink)
+        topic = Identity(self.sink).ledger
         found = Broker(self._settings).topics([topic])
         count = found[topic].partitions if found else 0
         with asking(f"read the ledger of {self.sink!r}"):

@@ -55,6 +55,7 @@ class KafkaTarget(Target):
             schema_ids=results.schema_ids(self.topics),
             one_to_one=results.one_to_one,
             shuffled=not is_narrow(logical_plan(results.frame)),
+            maker=results.maker,
         )
 
     def sink(
@@ -108,7 +109,7 @@ def written_by(spark: SparkSession, settings: Settings, topics: Sequence[str], f
     rows = kafka_rows(spark, settings, list(ends), streaming=False, end=ends)
 
     def says_so(header: Column) -> Column:
-        maker = F.split_part(header["value"].cast("string"), F.lit(" "), F.lit(1))
+        maker = F.regexp_extract(header["value"].cast("string"), "^[^ @]*", 0)
         return (header["key"] == MADE_BY) & (maker == flow)
 
     first = F.coalesce(says_so(F.get("headers", F.lit(0))), F.lit(False))  # spares most rows the search

@@ -1,0 +1,99 @@
+"""A flow's identity: the one name that it goes by, and every name that is made of it."""
+
+import re
+from dataclasses import dataclass
+from typing import Self
+
+LABEL = r"(?:[a-z0-9][a-z0-9_-]{0,39}:)?[A-Za-z0-9._-]{1,250}"  # as a regular expression
+VERSION = r"[A-Za-z0-9._-]{1,40}"
+NAMESPACE = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+_CLOCK = re.compile(r"_penstock(_|\.[a-z0-9_-]+\.)clock\.")
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A flow by its label, `pipeline.flow` or `namespace:pipeline.flow`; what is made of it stays as it is.
+
+    >>> Identity("shop.large").group, Identity("team:shop.large").group
+    ('penstock.shop.large', 'penstock:team.shop.large')
+    >>> Identity("shop.large").ledger, Identity("team:shop.large").ledger
+    ('_penstock_ledger.shop.large', '_penstock.team.ledger.shop.large')
+
+    A flow's version is in none of these names: a new version goes on with what the one before has left.
+    """
+
+    label: str
+
+    @classmethod
+    def of(cls, namespace: str, pipeline: str, flow: str) -> Self:
+        return cls(f"{namespace}:{pipeline}.{flow}" if namespace else f"{pipeline}.{flow}")
+
+    @property
+    def namespace(self) -> str:
+        return self.label.rpartition(":")[0]
+
+    @property
+    def pipeline(self) -> str:
+        return self._path.rpartition(".")[0]
+
+    @property
+    def flow(self) -> str:
+        return self._path.rpartition(".")[2]
+
+    @property
+    def group(self) -> str:
+        """The consumer group under which its positions are published."""
+        return f"penstock:{self.namespace}.{self._path}" if self.namespace else f"penstock.{self._path}"
+
+    @property
+    def ledger(self) -> str:
+        """The topic of its sink's ledger."""
+        return self._topic("ledger", self._path)
+
+    @property
+    def clock(self) -> str:
+        """The topic of its watermarks."""
+        return self._topic("clock", self._path)
+
+    @property
+    def judged(self) -> str:
+        """The topic in which its pipeline writes down which malformed records were judged."""
+        return self._topic("judged", self.pipeline)
+
+    @property
+    def dead_letters(self) -> "Identity":
+        """Who makes the dead letters of its pipeline."""
+        return Identity.of(self.namespace, self.pipeline, "dead-letters")
+
+    def transactional_id(self, lane: int | None = None) -> str:
+        """What the broker knows the writer of a lane by, or the only writer there is."""
+        return self.group if lane is None else f"{self.group}.{lane}"
+
+    def folder(self, root: str) -> str:
+        """Where its checkpoints are, below the folder of all."""
+        below = f"{self.pipeline}/{self.flow}"
+        return f"{root}/@{self.namespace}/{below}" if self.namespace else f"{root}/{below}"
+
+    def is_beside(self, other: "Identity") -> bool:
+        """Whether another flow is of the same pipeline."""
+        return self.label.rpartition(".")[0] == other.label.rpartition(".")[0]
+
+    def maker(self, version: str) -> str:
+        """Return what its results say that they were made by."""
+        return self.label if version == "1" else f"{self.label}@{version}"
+
+    @property
+    def _path(self) -> str:
+        return self.label.rpartition(":")[2]
+
+    def _topic(self, kind: str, name: str) -> str:
+        return f"_penstock.{self.namespace}.{kind}.{name}" if self.namespace else f"_penstock_{kind}.{name}"
+
+
+def is_clock(topic: str) -> bool:
+    """Whether a topic is one of watermarks.
+
+    >>> is_clock("_penstock_clock.shop.large"), is_clock("_penstock.team.clock.shop.large"), is_clock("clock")
+    (True, True, False)
+    """
+    return _CLOCK.match(topic) is not None
