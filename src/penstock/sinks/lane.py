@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
+from penstock.log.last_record import last_record
 from penstock.log.ledger import Batch, Entry
 from penstock.points import reach
 from penstock.settings import Settings
-from penstock.sinks.transactional import Message, TransactionalWriter, last_record
+from penstock.sinks.transactional import Message, TransactionalWriter
 
 
 def ledger_topic(sink: str) -> str:

@@ -1,17 +1,16 @@
 """Transactions with a ledger: messages and the record of them appear together, or not at all."""
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import confluent_kafka
-from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException
 
 from penstock.errors import PenstockError, SinkError, TargetError
 from penstock.log.access import access_error
-from penstock.log.broker import Broker
-from penstock.log.client import TIMEOUT, ErrorListener, asking, configuration, metadata
+from penstock.log.client import TIMEOUT, ErrorListener, configuration, metadata
+from penstock.log.last_record import last_record
 from penstock.settings import Settings
 
 Message = tuple[str, bytes | None, bytes | None, list[tuple[str, bytes]] | None]
@@ -29,7 +28,6 @@ _HOPELESS = {
 # A client connects when it has something to ask, and one that asks for its coordinator before it is connected
 # rests for half a second. So these clients connect at once, and ask for topics before anything else.
 _AT_ONCE = {"enable.sparse.connections": False}
-_TAIL = 20  # the last record is looked for near the end before the whole ledger is read
 
 
 class TransactionalWriter:
@@ -61,8 +59,7 @@ class TransactionalWriter:
 
     def last_record(self, partition: int) -> bytes | None:
         """Return the last record of a partition of the ledger, once all before it is decided."""
-        with self._explained("read the ledger of"):
-            return _last_record(self._settings, self._ledger, partition, ErrorListener())
+        return last_record(self._settings, self._ledger, partition)
 
     def write(
         self,
@@ -136,64 +133,3 @@ class TransactionalWriter:
         topics = ", ".join(sorted(self._topics)) or self._ledger
         what = f"{what} {self.id!r}, which writes to {topics}"
         return access_error(what, refused, self._listener.user) if refused else None
-
-
-def last_record(
-    settings: Settings, topic: str, partition: int, *, wait_for_open: bool = True
-) -> bytes | None:
-    """Return the last committed record of a partition; it counts only if all before it is decided.
-
-    Without `wait_for_open` a transaction that is still open, as a writer at work has one, is not waited for.
-    """
-    listener = ErrorListener()
-    with asking(f"read {topic!r}", listener):
-        return _last_record(settings, topic, partition, listener, wait_for_open=wait_for_open)
-
-
-def _last_record(
-    settings: Settings, topic: str, partition: int, listener: ErrorListener, *, wait_for_open: bool = True
-) -> bytes | None:
-    demanded = {
-        "group.id": "penstock.ledger",
-        "enable.auto.commit": False,
-        "isolation.level": "read_committed",
-        "enable.partition.eof": True,
-        "auto.offset.reset": "earliest",
-        "fetch.wait.max.ms": 10,
-    }
-    client = confluent_kafka.Consumer(configuration(settings, _AT_ONCE, demanded, listener))
-    try:
-        metadata(client, listener, topic)
-        first, _ = client.get_watermark_offsets(TopicPartition(topic, partition), timeout=TIMEOUT)
-        # A reader of committed records sees no others: the end is asked for elsewhere.
-        broker = Broker(settings)
-        end = broker.end(topic, partition) if wait_for_open else broker.committed_end(topic)[partition]
-        near = max(first, end - _TAIL)
-        found = _last_value(client, TopicPartition(topic, partition, near), end)
-        if found is None and near > first:
-            found = _last_value(client, TopicPartition(topic, partition, OFFSET_BEGINNING), end)
-        return found
-    finally:
-        client.close()
-
-
-def _last_value(client: Any, place: TopicPartition, end: int) -> bytes | None:
-    """Read up to the end; where committed records end before that, a transaction is not decided yet.
-
-    What stands behind it may be the newest record: an older one would have its batch written again.
-    """
-    client.assign([place])
-    last, deadline = None, time.monotonic() + TIMEOUT
-    while time.monotonic() < deadline:
-        message = client.poll(TIMEOUT)
-        if message is None:
-            break
-        if message.error() is None:
-            last = message.value()
-        elif message.error().code() == KafkaError._PARTITION_EOF:
-            if message.offset() >= end:
-                return last
-            client.seek(TopicPartition(place.topic, place.partition, message.offset()))
-        elif not message.error().retriable():
-            raise KafkaException(message.error())
-    raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "the ledger did not answer to its end"))
