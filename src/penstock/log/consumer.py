@@ -127,6 +127,11 @@ class Consumer(Generic[E]):
         return sorted(each.partition for each in self._client.assignment())
 
     @property
+    def _begin_anew(self) -> str | None:
+        """How to begin anew where the positions are not the group's, and no reset moves them."""
+        return None
+
+    @property
     def _joined(self) -> bool:
         return self.group is None or self.rebalances > 0
 
@@ -257,7 +262,7 @@ class Consumer(Generic[E]):
             found = metadata(self._client, self._listener, name).topics[name]
             if found.error is not None:
                 raise explain(f"read topic {name!r}", found.error, self._listener)
-            self._identity = TopicIdentity(name, settings, self.group)
+            self._identity = TopicIdentity(name, settings, self.group, self._begin_anew)
             if self.group is None:
                 partitions = [TopicPartition(name, number) for number in found.partitions]
                 self._client.assign(self._rewound(self._start.resolve(self._client, partitions)))
@@ -351,7 +356,8 @@ class Consumer(Generic[E]):
             raise LogError(
                 f"group {self.group!r} stands in {self.topic.name}[{message.partition()}] where the log "
                 f"no longer is: {error.str()}",
-                hint="events were deleted before they were read; see `penstock groups reset`",
+                hint="events were deleted before they were read; "
+                + (f"begin anew: {self._begin_anew}" if self._begin_anew else "see `penstock groups reset`"),
             )
         if is_transient(error):
             return False
