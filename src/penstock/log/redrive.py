@@ -20,7 +20,7 @@ from penstock.log.dead_letters import DeadLetter
 from penstock.log.identity import TopicIdentity
 from penstock.log.producer import Producer
 from penstock.log.topic import DEAD_LETTERS
-from penstock.log.transactions import Writer
+from penstock.log.writer import Writer
 from penstock.settings import Settings
 
 _GROUP = "penstock.replay."  # as positions that were committed before have it

@@ -9,11 +9,11 @@ from pyspark.sql import DataFrame
 from penstock.log.judged import Decoder, Judged
 from penstock.log.last_record import last_record
 from penstock.log.ranges import Ranges
+from penstock.log.transactional_writer import TransactionalWriter
 from penstock.points import reach
 from penstock.settings import Settings
 from penstock.sinks.kafka import messages
 from penstock.sinks.tasks import task_errors
-from penstock.sinks.transactional import TransactionalWriter
 
 _TIMEOUT_MS = 600_000  # a pipeline whose every record is malformed writes all of them at once
 

@@ -16,13 +16,13 @@ from penstock.durations import duration
 from penstock.log.broker import Broker
 from penstock.log.client import asking
 from penstock.log.ledger import Batch, Entry
+from penstock.log.transactional_writer import Message
 from penstock.points import reach
 from penstock.settings import Settings
 from penstock.sinks.computed import compute_up_to_last_shuffle
 from penstock.sinks.lane import Lane, ledger_topic, read_entry
 from penstock.sinks.sink import BeforeCommit, nothing
 from penstock.sinks.tasks import task_errors
-from penstock.sinks.transactional import Message
 
 Guarantee = Literal["exactly-once", "at-most-once"]
 _SPREAD, _ORDER, _LANE = "_spread", "_order", "_lane"

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from penstock.log.last_record import last_record
 from penstock.log.ledger import Batch, Entry
+from penstock.log.transactional_writer import Message, TransactionalWriter
 from penstock.points import reach
 from penstock.settings import Settings
-from penstock.sinks.transactional import Message, TransactionalWriter
 
 
 def ledger_topic(sink: str) -> str:
