@@ -1,6 +1,6 @@
 """A member that copies numbers into a table, to be killed: `python postgres_worker.py topic group [member]`.
 
-It ends when nothing has come for a while. What is fenced or can't be had yet is tried again.
+It ends when nothing has come for a while; what may work later is tried again.
 """
 
 import os
@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import psycopg
 
-from penstock.errors import FencedError, TryAgainError
+from penstock.errors import TryAgainError
 from penstock.events import Event
 from penstock.log import PostgresConsumer, Topic
 from penstock.points import reach
@@ -42,11 +42,7 @@ def work(name, group, member=None):
         psycopg.connect(settings.dsn().value, autocommit=True) as connection,
         PostgresConsumer(topic, settings, connection, group=group, member=member, kafka=QUICK) as consumer,
     ):
-        while True:
-            try:
-                return copy(consumer, connection, name)
-            except FencedError as error:
-                sys.stderr.write(f"{error}\n")
+        copy(consumer, connection, name)
 
 
 def main(*arguments):

@@ -1,5 +1,6 @@
 """Exactly once into an application's own PostgreSQL: its writes and the positions commit together."""
 
+import logging
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any, Literal, TypeVar
@@ -8,7 +9,9 @@ import psycopg
 from confluent_kafka import TopicPartition
 
 from penstock.durations import duration
+from penstock.errors import FencedError
 from penstock.events import Event
+from penstock.log.client import asking
 from penstock.log.consumer import Consumer, Rebalance
 from penstock.log.positions import Position
 from penstock.log.records import Batch, Record
@@ -19,6 +22,7 @@ from penstock.schemas import SchemaDirectory
 from penstock.settings import Settings
 
 E = TypeVar("E", bound=Event)
+_log = logging.getLogger("penstock")
 
 
 class PostgresConsumer(Consumer[E]):
@@ -87,11 +91,13 @@ class PostgresConsumer(Consumer[E]):
         self._stored.refuse_open_transaction()
         for messages in self._polls(size, wait, idle):
             reach("consumer.postgres.collected", self.topic.name)
+            self._unsettled = True  # until it is known to be committed
             try:
                 yield from self._transaction(messages)
-            except BaseException:
-                self._unsettled = True
-                raise
+            except FencedError as error:  # before the body: whoever owns the batch reads it
+                _log.warning("%s", error)
+                continue
+            self._unsettled = False
             reach("consumer.postgres.committed", self.topic.name)
             self._finish(messages)  # in Kafka too, for those who look at the lag
 
@@ -130,8 +136,31 @@ class PostgresConsumer(Consumer[E]):
         return self._unsettled or super()._is_behind
 
     def _go_back(self) -> None:
-        """After a failed transaction, go on where the database is; what is not owned brings nothing more."""
+        """After a failed transaction, go on where the database is."""
         if self._unsettled:
-            self._rewinds.back.update(self._stored.owned(self.assignment))
+            with asking(f"find the positions of group {self.group!r}", self._listener):
+                self._rewinds.back.update(self._settled())
             self._unsettled = False
         super()._go_back()
+
+    def _settled(self) -> dict[int, int]:
+        """The positions of this member's partitions; a claim that came too late for the group is undone."""
+        assigned = self._client.assignment()
+        owned = self._stored.owned(each.partition for each in assigned)
+        taken = [each for each in assigned if each.partition not in owned]
+        if taken and self._is_current(taken):
+            owned.update({each.partition: each.offset for each in self._places(taken)})
+        return owned
+
+    def _is_current(self, partitions: list[TopicPartition]) -> bool:
+        """Whether the group still gives this member its partitions: only then does it take a commit.
+
+        What it knows is committed again. If it refuses, the next poll brings what has become of them.
+        """
+        if not self._is_member():
+            return False
+        known = self._committed(partitions)
+        again = [
+            TopicPartition(each.topic, each.partition, max(each.offset, 0), each.metadata) for each in known
+        ]
+        return self._commit(again)

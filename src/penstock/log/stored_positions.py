@@ -129,7 +129,7 @@ class StoredPositions:
             raise FencedError(
                 f"another member of group {self._group!r} has taken over partitions of {self._topic!r}, or "
                 f"their positions in the database were changed: among {sorted(ends)}",
-                hint="nothing was written; go on with the loop, in which the group hands partitions out anew",
+                hint="nothing was written, and the batch is read again by whom the group gives it to",
             )
 
     @contextmanager
