@@ -104,6 +104,7 @@ class Consumer(Generic[E]):
         self._dead = DeadLetters(settings)
         self._done: dict[int, int] = {}  # partition → offset after the last processed message
         self._rewinds = Rewinds()
+        self._unsettled = False  # whether a transaction has failed, perhaps after it was committed
         self._failure: PenstockError | None = None  # of a callback, where it can't be raised
         self._committed_at = time.monotonic()
         self._closing = False
@@ -326,10 +327,18 @@ class Consumer(Generic[E]):
     @property
     def _is_behind(self) -> bool:
         """Whether something is to be read again."""
-        return bool(self._rewinds.back)
+        return self._unsettled or bool(self._rewinds.back)
+
+    def _settled(self) -> dict[int, int]:
+        """Where each partition stands after a transaction that failed; without transactions none does."""
+        return {}
 
     def _go_back(self) -> None:
         """Seek to what is to be read again; a partition that is not to be had yet is tried once more."""
+        if self._unsettled:
+            with asking(f"find the positions of group {self.group!r}", self._listener):
+                self._rewinds.back.update(self._settled())
+            self._unsettled = False
         with asking(f"read topic {self.topic.name!r} again", self._listener):
             held = {each.partition for each in self._client.assignment()}
             for partition, offset in list(self._rewinds.back.items()):

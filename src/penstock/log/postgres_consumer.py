@@ -11,7 +11,6 @@ from confluent_kafka import TopicPartition
 from penstock.durations import duration
 from penstock.errors import FencedError
 from penstock.events import Event
-from penstock.log.client import asking
 from penstock.log.consumer import Consumer, Rebalance
 from penstock.log.positions import Position
 from penstock.log.records import Batch, Record
@@ -58,7 +57,6 @@ class PostgresConsumer(Consumer[E]):
     ) -> None:
         self._stored = StoredPositions(connection, check_name(group), topic.name, duration(timeout))
         self._stored.prepare()
-        self._unsettled = False  # whether a transaction has failed, perhaps after it was committed
         super().__init__(
             topic,
             settings,
@@ -130,18 +128,6 @@ class PostgresConsumer(Consumer[E]):
     ) -> None:
         self._stored.release(each.partition for each in partitions)
         super()._part_with(client, partitions, kind)
-
-    @property
-    def _is_behind(self) -> bool:
-        return self._unsettled or super()._is_behind
-
-    def _go_back(self) -> None:
-        """After a failed transaction, go on where the database is."""
-        if self._unsettled:
-            with asking(f"find the positions of group {self.group!r}", self._listener):
-                self._rewinds.back.update(self._settled())
-            self._unsettled = False
-        super()._go_back()
 
     def _settled(self) -> dict[int, int]:
         """The positions of this member's partitions; a claim that came too late for the group is undone."""

@@ -9,7 +9,7 @@ from confluent_kafka import KafkaException
 from penstock.durations import duration
 from penstock.events import Event, new_id
 from penstock.log.access import is_denied
-from penstock.log.client import asking, explain
+from penstock.log.client import explain
 from penstock.log.consumer import Consumer, Rebalance
 from penstock.log.dead_letters import DeadLetters
 from penstock.log.positions import Position
@@ -84,7 +84,6 @@ class ExactlyOnce(Consumer[E]):
         )
         self._settings = settings
         self._patience = duration(timeout).total_seconds()
-        self._unsettled = False  # whether a transaction has failed, perhaps after it was committed
 
     def transactions(
         self, size: int = 500, wait: str | timedelta = "1 second", *, idle: str | timedelta | None = None
@@ -130,15 +129,6 @@ class ExactlyOnce(Consumer[E]):
         self._unsettled = True
         self._writer.abort()
 
-    @property
-    def _is_behind(self) -> bool:
-        return self._unsettled or super()._is_behind
-
-    def _go_back(self) -> None:
-        if self._unsettled:
-            self._writer.fence()
-            with asking(f"find the positions of group {self.group!r}", self._listener):
-                places = self._places(self._client.assignment())
-            self._rewinds.back.update({place.partition: place.offset for place in places})
-            self._unsettled = False
-        super()._go_back()
+    def _settled(self) -> dict[int, int]:
+        self._writer.fence()
+        return {each.partition: each.offset for each in self._places(self._client.assignment())}
