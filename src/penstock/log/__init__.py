@@ -7,6 +7,7 @@ from penstock.log.groups import Groups, GroupState, Lag, Member, Move
 from penstock.log.lease import Lease
 from penstock.log.plan import Change, apply, plan
 from penstock.log.positions import Position, from_beginning, from_end, from_offsets, from_time
+from penstock.log.postgres_consumer import PostgresConsumer
 from penstock.log.producer import Failure, Producer
 from penstock.log.queue import Queue
 from penstock.log.records import Batch, Record
@@ -30,6 +31,7 @@ __all__ = [
     "Member",
     "Move",
     "Position",
+    "PostgresConsumer",
     "Producer",
     "Queue",
     "Rebalance",

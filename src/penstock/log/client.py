@@ -119,16 +119,24 @@ def committed(client: Any, listener: ErrorListener, places: list[TopicPartition]
 
 
 @contextmanager
+def undisguised() -> Iterator[None]:
+    """Raise a fatal error as what it is: one that comes while the client calls back is raised in disguise."""
+    try:
+        yield
+    except SystemError as error:
+        if not isinstance(error.__cause__, KafkaException):
+            raise
+        raise error.__cause__ from error
+
+
+@contextmanager
 def asking(what: str, listener: ErrorListener | None = None) -> Iterator[None]:
     """Turn the client's errors into ours: what was asked, what the broker said, what to do."""
     try:
-        yield
+        with undisguised():
+            yield
     except KafkaException as error:
         raise explain(what, error.args[0], listener) from error
-    except SystemError as error:  # the client calls back while it raises a fatal error
-        if not isinstance(error.__cause__, KafkaException):
-            raise
-        raise explain(what, error.__cause__.args[0], listener) from error
     except TimeoutError as error:
         raise explain(
             what, KafkaError(KafkaError._TIMED_OUT, f"no answer in {TIMEOUT:.0f} s"), listener

@@ -104,6 +104,7 @@ class Consumer(Generic[E]):
         self._dead = DeadLetters(settings)
         self._done: dict[int, int] = {}  # partition → offset after the last processed message
         self._rewinds = Rewinds()
+        self._unsettled = False  # whether a transaction has failed, perhaps after it was committed
         self._failure: PenstockError | None = None  # of a callback, where it can't be raised
         self._committed_at = time.monotonic()
         self._closing = False
@@ -125,6 +126,11 @@ class Consumer(Generic[E]):
     def assignment(self) -> list[int]:
         """The partitions this consumer reads now."""
         return sorted(each.partition for each in self._client.assignment())
+
+    @property
+    def _begin_anew(self) -> str | None:
+        """How to begin anew where the positions are not the group's, and no reset moves them."""
+        return None
 
     @property
     def _joined(self) -> bool:
@@ -257,7 +263,7 @@ class Consumer(Generic[E]):
             found = metadata(self._client, self._listener, name).topics[name]
             if found.error is not None:
                 raise explain(f"read topic {name!r}", found.error, self._listener)
-            self._identity = TopicIdentity(name, settings, self.group)
+            self._identity = TopicIdentity(name, settings, self.group, self._begin_anew)
             if self.group is None:
                 partitions = [TopicPartition(name, number) for number in found.partitions]
                 self._client.assign(self._rewound(self._start.resolve(self._client, partitions)))
@@ -321,10 +327,18 @@ class Consumer(Generic[E]):
     @property
     def _is_behind(self) -> bool:
         """Whether something is to be read again."""
-        return bool(self._rewinds.back)
+        return self._unsettled or bool(self._rewinds.back)
+
+    def _settled(self) -> dict[int, int]:
+        """Where each partition stands after a transaction that failed; without transactions none does."""
+        return {}
 
     def _go_back(self) -> None:
         """Seek to what is to be read again; a partition that is not to be had yet is tried once more."""
+        if self._unsettled:
+            with asking(f"find the positions of group {self.group!r}", self._listener):
+                self._rewinds.back.update(self._settled())
+            self._unsettled = False
         with asking(f"read topic {self.topic.name!r} again", self._listener):
             held = {each.partition for each in self._client.assignment()}
             for partition, offset in list(self._rewinds.back.items()):
@@ -351,7 +365,8 @@ class Consumer(Generic[E]):
             raise LogError(
                 f"group {self.group!r} stands in {self.topic.name}[{message.partition()}] where the log "
                 f"no longer is: {error.str()}",
-                hint="events were deleted before they were read; see `penstock groups reset`",
+                hint="events were deleted before they were read; "
+                + (f"begin anew: {self._begin_anew}" if self._begin_anew else "see `penstock groups reset`"),
             )
         if is_transient(error):
             return False

@@ -17,10 +17,14 @@ class TopicIdentity:
     """The id of a topic, written down with every position in it, and compared from time to time.
 
     A broker that knows no ids, or a position without one, is believed: it gains one with the next commit.
+    `begin_anew` is how a group forgets its positions, if it is not by a reset.
     """
 
-    def __init__(self, name: str, settings: Settings, group: str | None) -> None:
+    def __init__(
+        self, name: str, settings: Settings, group: str | None, begin_anew: str | None = None
+    ) -> None:
         self._name = name
+        self._begin_anew = begin_anew or f"`penstock groups reset {group} {name} --to beginning --yes`"
         self._group = group
         self._broker = Broker(settings)
         self._checked_at = time.monotonic()
@@ -61,7 +65,7 @@ class TopicIdentity:
         raise TopicError(
             f"topic {self._name!r} was deleted and made again: group {self._group!r} has positions in the "
             f"one with the id {before}, now it has the id {now}",
-            hint=f"begin anew: `penstock groups reset {self._group} {self._name} --to beginning --yes`",
+            hint=f"begin anew: {self._begin_anew}",
         )
 
 

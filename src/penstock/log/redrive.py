@@ -1,42 +1,29 @@
 """Redrive: dead letters go back to their topic, once the cause is fixed."""
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import confluent_kafka
-from confluent_kafka import KafkaError, TopicPartition
+from confluent_kafka import TopicPartition
 
 from penstock.errors import (
     AuthenticationError,
     AuthorizationError,
     DataError,
     FencedError,
-    LogError,
     PenstockError,
 )
 from penstock.log.broker import Broker
-from penstock.log.client import (
-    TIMEOUT,
-    ErrorListener,
-    asking,
-    committed,
-    configuration,
-    explain,
-    is_transient,
-    patiently,
-)
+from penstock.log.client import asking, committed, patiently
+from penstock.log.cursor import Cursor
 from penstock.log.dead_letters import DeadLetter
 from penstock.log.identity import TopicIdentity
 from penstock.log.producer import Producer
 from penstock.log.topic import DEAD_LETTERS
-from penstock.log.transactions import Writer
+from penstock.log.writer import Writer
 from penstock.settings import Settings
 
-_CHUNK = 500
 _GROUP = "penstock.replay."  # as positions that were committed before have it
-_DEMANDED = {"enable.auto.commit": False, "isolation.level": "read_committed", "enable.partition.eof": True}
 
 
 @dataclass(frozen=True)
@@ -69,13 +56,12 @@ def redrive(
     if not broker.exists(source):
         broker.topic(topic)  # or say that there is none
         return Redriven(0, 0)
-    listener = ErrorListener()
-    client = confluent_kafka.Consumer(configuration(settings, {"group.id": group}, _DEMANDED, listener))
     writer = Writer(settings, group)
     try:
         writer.fence()  # before the position is read: until then another redrive may move it
-        letters = _Letters(client, listener, broker, TopicIdentity(source, settings, group), source)
-        return _redriven(letters, writer, readable, progress)
+        with Cursor(source, settings, group=group) as cursor:
+            letters = _Letters(cursor, TopicIdentity(source, settings, group))
+            return _redriven(letters, writer, readable, progress)
     except PenstockError as error:
         writer.abort()
         if writer.is_fenced and not isinstance(error, AuthenticationError | AuthorizationError):
@@ -86,56 +72,35 @@ def redrive(
         raise
     finally:
         writer.abort()
-        client.close()
 
 
 class _Letters:
     """The dead letters that are there when a redrive begins and that none before it has dealt with."""
 
-    def __init__(
-        self, client: Any, listener: ErrorListener, broker: Broker, identity: TopicIdentity, source: str
-    ) -> None:
-        self.source = source
-        self.end = broker.committed_end(source)[0]
-        self._client, self._listener = client, listener
-        self._identity = identity
-        with asking(f"read {source!r}", listener):
-            place = TopicPartition(source, 0)
-            low = client.get_watermark_offsets(place, timeout=TIMEOUT)[0]
-            (known,) = patiently(lambda: committed(client, listener, [place]))
-            identity.refuse_foreign(known)
-            self.start = max(low, known.offset)
-            client.assign([TopicPartition(source, 0, self.start)])
+    def __init__(self, cursor: Cursor, identity: TopicIdentity) -> None:
+        self._cursor, self._identity = cursor, identity
+        self.end = cursor.ends()[0]
+        self.start = max(cursor.beginnings()[0], self._known())
+        cursor.go_to({0: self.start})
 
     def chunks(self) -> Iterator[tuple[list[Any], int]]:
         """Yield letters with the position after them; control records leave gaps in the offsets."""
-        position, heard_at = self.start, time.monotonic()
-        while position < self.end:
-            with asking(f"read {self.source!r}", self._listener):
-                messages = self._client.consume(_CHUNK, timeout=0.2)
-            if time.monotonic() - heard_at > TIMEOUT:
-                raise LogError(f"nothing came of {self.source!r} in {TIMEOUT:.0f} s", hint="redrive again")
-            positions = [each for each in map(self._position_after, messages) if each is not None]
-            if positions:
-                position, heard_at = min(max(positions), self.end), time.monotonic()
-                yield (
-                    [each for each in messages if each.error() is None and each.offset() < self.end],
-                    position,
-                )
+        for messages in self._cursor.chunks_to({0: self.end}):
+            yield messages, self._cursor.position[0]
 
     def commit(self, writer: Writer, position: int) -> None:
-        with asking(f"commit the redrive of {self.source!r}", self._listener):
-            writer.commit([self._identity.position(0, position)], self._client.consumer_group_metadata())
+        cursor = self._cursor
+        with asking(f"commit the redrive of {cursor.topic!r}", cursor.listener):
+            writer.commit([self._identity.position(0, position)], cursor.client.consumer_group_metadata())
 
-    def _position_after(self, message: Any) -> int | None:
-        error = message.error()
-        if error is None:
-            return int(message.offset()) + 1
-        if error.code() == KafkaError._PARTITION_EOF:
-            return int(message.offset())
-        if is_transient(error):
-            return None
-        raise explain(f"read {self.source!r}", error, self._listener)
+    def _known(self) -> int:
+        """Where the redrive before this one ended; negative if there was none."""
+        cursor = self._cursor
+        with asking(f"read {cursor.topic!r}", cursor.listener):
+            place = TopicPartition(cursor.topic, 0)
+            (known,) = patiently(lambda: committed(cursor.client, cursor.listener, [place]))
+        self._identity.refuse_foreign(known)
+        return int(known.offset)
 
 
 def _redriven(

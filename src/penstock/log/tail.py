@@ -3,15 +3,13 @@
 import json
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
-import confluent_kafka
 import msgspec
-from confluent_kafka import TopicPartition
 
 from penstock.errors import DataError
-from penstock.log.broker import Broker
-from penstock.log.client import ErrorListener, asking, configuration, explain, is_transient
+from penstock.log.cursor import Cursor
 from penstock.log.positions import from_beginning, from_end, from_time
 from penstock.schemas import Codec
 from penstock.settings import Settings
@@ -33,35 +31,15 @@ def tail(
 
     Otherwise `plain` does, or returns None for what it can't decode.
     """
-    own = {"group.id": "penstock.tail", "isolation.level": "read_committed"}
-    count = Broker(settings).topic(name).partitions
-    listener = ErrorListener()
-    client = confluent_kafka.Consumer(configuration(settings, own, {"enable.auto.commit": False}, listener))
     start = from_beginning() if beginning else from_time(_utc(since)) if since else from_end()
-    try:
-        with asking(f"read topic {name!r}", listener):
-            client.assign(start.resolve(client, [TopicPartition(name, number) for number in range(count)]))
-        shown = 0
-        while limit is None or shown < limit:
-            message = client.poll(0.2)
-            if message is not None and _is_good(message, name, listener):
-                yield _line(message, codec, plain)
-                shown += 1
-    finally:
-        client.close()
+    with Cursor(name, settings, kafka={"fetch.wait.max.ms": 500}) as cursor:
+        cursor.start(start)
+        for message in islice(cursor.follow(), limit):
+            yield _line(message, codec, plain)
 
 
 def _utc(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _is_good(message: Any, name: str, listener: ErrorListener) -> bool:
-    error = message.error()
-    if error is None:
-        return True
-    if is_transient(error):
-        return False
-    raise explain(f"read topic {name!r}", error, listener)
 
 
 def _line(message: Any, codec: Codec[Any] | None, plain: Callable[[bytes], Any]) -> Line:

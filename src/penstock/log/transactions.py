@@ -4,114 +4,24 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaException
 
 from penstock.durations import duration
-from penstock.errors import DeliveryError, LogError
 from penstock.events import Event, new_id
 from penstock.log.access import is_denied
-from penstock.log.client import TIMEOUT, asking, explain
+from penstock.log.client import explain
 from penstock.log.consumer import Consumer, Rebalance
 from penstock.log.dead_letters import DeadLetters
 from penstock.log.positions import Position
-from penstock.log.producer import Failure, Producer
+from penstock.log.producer import Producer
 from penstock.log.records import Batch, Record
 from penstock.log.topic import Topic
+from penstock.log.writer import Writer
 from penstock.schemas import SchemaDirectory
 from penstock.settings import Settings
 
 E = TypeVar("E", bound=Event)
 O = TypeVar("O", bound=Event)  # noqa: E741
-
-
-class Writer:
-    """A transactional producer that is thrown away after a failed transaction.
-
-    librdkafka may let a late request of an aborted transaction join the next one; a new producer fences it.
-    """
-
-    def __init__(
-        self,
-        settings: Settings,
-        id: str,
-        timeout: str | timedelta = "1 minute",
-        schemas: SchemaDirectory | None = None,
-    ) -> None:
-        self._settings = settings
-        self._schemas = schemas
-        self._kafka = {
-            "transactional.id": id,
-            "transaction.timeout.ms": duration(timeout) // timedelta(milliseconds=1),
-        }
-        self._producer: Producer | None = None
-        self._open = False
-        self.is_fenced = False  # whether another writer of this id has taken over, as far as was noticed
-
-    @property
-    def producer(self) -> Producer:
-        """The producer of the open transaction."""
-        if self._producer is None or not self._open:
-            raise LogError("no transaction is open")
-        return self._producer
-
-    def fence(self) -> Producer:
-        """End what an earlier writer of this id left open: only then is it known which positions count."""
-        if self._producer is None:
-            self._producer = self._made()
-        return self._producer
-
-    def begin(self) -> Producer:
-        """Open a transaction."""
-        producer = self.fence()
-        with asking("begin a transaction", producer.listener):
-            producer.client.begin_transaction()
-            self._open = True
-        return producer
-
-    def _made(self) -> Producer:
-        """Return a producer that has its transactional id; one that was denied it is of no use later."""
-        made = Producer(self._settings, schemas=self._schemas, kafka=self._kafka)
-        with asking(f"begin a transaction of {self._kafka['transactional.id']!r}", made.listener):
-            made.client.init_transactions(TIMEOUT)
-        return made
-
-    def commit(self, positions: list[TopicPartition], group: Any) -> None:
-        """Commit what was sent together with the positions that were read."""
-        producer = self.producer
-        try:
-            producer.flush()
-        except DeliveryError as failed:
-            self._raise_denial(failed, positions, group)
-            raise
-        producer.client.send_offsets_to_transaction(positions, group, TIMEOUT)
-        producer.client.commit_transaction(TIMEOUT)
-        self._open = False
-
-    def _raise_denial(self, failed: DeliveryError, positions: list[TopicPartition], group: Any) -> None:
-        """A broken transaction has its events purged; why it is broken, it says when it is asked to go on."""
-        producer = self.producer
-        topics = {each.topic for each in failed.failures if isinstance(each, Failure)}
-        what = f"write to {', '.join(sorted(topics))}"
-        if known := producer.refusal(what):
-            raise known from failed
-        try:
-            producer.client.send_offsets_to_transaction(positions, group, TIMEOUT)
-        except KafkaException as error:
-            if is_denied(error.args[0]):
-                raise explain(what, error.args[0], producer.listener) from error
-
-    def abort(self) -> None:
-        """Undo what was sent since `begin`."""
-        if self._producer is None or not self._open:
-            return
-        try:
-            self._producer.client.abort_transaction(TIMEOUT)
-        except (KafkaException, SystemError) as error:  # the next producer of this id ends the transaction
-            found = error.__cause__ if isinstance(error, SystemError) else error
-            codes = (KafkaError._FENCED, KafkaError._FATAL)
-            self.is_fenced = isinstance(found, KafkaException) and found.args[0].code() in codes
-        finally:
-            self._producer, self._open = None, False
 
 
 class Transaction(Generic[E]):
@@ -174,7 +84,6 @@ class ExactlyOnce(Consumer[E]):
         )
         self._settings = settings
         self._patience = duration(timeout).total_seconds()
-        self._unsettled = False  # whether a transaction has failed, perhaps after it was committed
 
     def transactions(
         self, size: int = 500, wait: str | timedelta = "1 second", *, idle: str | timedelta | None = None
@@ -220,15 +129,6 @@ class ExactlyOnce(Consumer[E]):
         self._unsettled = True
         self._writer.abort()
 
-    @property
-    def _is_behind(self) -> bool:
-        return self._unsettled or super()._is_behind
-
-    def _go_back(self) -> None:
-        if self._unsettled:
-            self._writer.fence()
-            with asking(f"find the positions of group {self.group!r}", self._listener):
-                places = self._places(self._client.assignment())
-            self._rewinds.back.update({place.partition: place.offset for place in places})
-            self._unsettled = False
-        super()._go_back()
+    def _settled(self) -> dict[int, int]:
+        self._writer.fence()
+        return {each.partition: each.offset for each in self._places(self._client.assignment())}

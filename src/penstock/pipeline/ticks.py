@@ -1,25 +1,25 @@
 """The topic of a flow's clock: ticks are written, and the last one of a checkpoint can be found."""
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
 import confluent_kafka
 import msgspec
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from penstock.log import Broker
 from penstock.log.access import is_denied
-from penstock.log.client import TIMEOUT, ErrorListener, asking, configuration, explain, is_transient
+from penstock.log.client import TIMEOUT, ErrorListener, asking, configuration, explain
+from penstock.log.cursor import Cursor
+from penstock.log.last_record import last_message
 from penstock.log.ledger import Offsets
 from penstock.process.source import kafka_rows
 from penstock.settings import Settings
 
 _CONFIG = {"cleanup.policy": "compact", "segment.bytes": str(16 * 1024 * 1024)}
 _TICK = "generation string, time long, clock boolean"
-_TAIL = 50  # ticks among which the last one of a checkpoint is looked for before all are
 
 
 class Ticks:
@@ -72,46 +72,20 @@ class Ticks:
 
     def last(self, generation: str | None = None) -> dict[str, Any] | None:
         """Return the last tick of a checkpoint, or of all."""
-        first, end = Broker(self._settings).offsets(self.topic)[0]
-        near = max(first, end - _TAIL)
-        found = self._between(near, end, generation)
-        return self._between(first, near, generation) if found is None and near > first else found
+
+        def is_wanted(message: Any) -> bool:
+            return generation in (None, _tick(message).get("generation"))
+
+        with Cursor(self.topic, self._settings, [0]) as cursor:
+            found = last_message(cursor, 0, cursor.ends()[0], is_wanted)
+        return None if found is None else _tick(found)
 
     def close(self) -> None:
         """Let go of the broker."""
         if self._producer is not None:
             self._producer.flush(5)
 
-    def _between(self, start: int, end: int, generation: str | None) -> dict[str, Any] | None:
-        demanded = {
-            "group.id": "penstock.clock",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-        }
-        listener = ErrorListener()
-        client = confluent_kafka.Consumer(configuration(self._settings, {}, demanded, listener))
-        try:
-            with asking(f"read {self.topic!r}", listener):
-                client.assign([TopicPartition(self.topic, 0, start)])
-                return _last(client, end, generation)
-        finally:
-            client.close()
 
-
-def _last(client: Any, end: int, generation: str | None) -> dict[str, Any] | None:
-    last, deadline = None, time.monotonic() + TIMEOUT
-    while time.monotonic() < deadline:
-        message = client.poll(1.0)
-        if message is None:
-            continue
-        if message.error() is not None:
-            if message.error().code() == KafkaError._PARTITION_EOF:
-                return last
-            if not is_transient(message.error()):
-                raise KafkaException(message.error())
-            continue
-        if message.offset() >= end:
-            return last
-        tick = msgspec.json.decode(message.value())
-        last = tick if generation in (None, tick.get("generation")) else last
-    raise TimeoutError
+def _tick(message: Any) -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.json.decode(message.value())
+    return found

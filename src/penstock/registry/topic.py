@@ -7,18 +7,18 @@ from contextlib import contextmanager
 from typing import Any
 
 import confluent_kafka
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException
 
 from penstock.errors import ConfigurationError, InvalidSchemaError, LogError
 from penstock.log.broker import Broker
-from penstock.log.client import TIMEOUT, ErrorListener, asking, configuration, explain, is_transient
+from penstock.log.client import TIMEOUT, ErrorListener, asking, configuration, explain
+from penstock.log.cursor import Cursor
 from penstock.registry.records import Record, from_message, to_message
 from penstock.settings import Settings
 
 NAME = "_penstock_schemas"
 _TOO_LARGE = (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.RECORD_LIST_TOO_LARGE)
 _CONFIG = {"cleanup.policy": "compact"}
-_NO_GROUP = KafkaError.GROUP_AUTHORIZATION_FAILED  # it reads what it assigned to itself, and commits nothing
 
 
 class SchemaTopic:
@@ -36,10 +36,8 @@ class SchemaTopic:
         self._producer = confluent_kafka.Producer(
             configuration(settings, {"enable.idempotence": True, "linger.ms": 0}, {}, self._listener)
         )
-        self._consumer = confluent_kafka.Consumer(
-            configuration(settings, {}, {**_READING, "isolation.level": "read_committed"}, self._listener)
-        )
-        self._consumer.assign([TopicPartition(NAME, 0, 0)])
+        self._cursor = Cursor(NAME, settings, [0], kafka={"fetch.wait.max.ms": 100})
+        self._cursor.start()
         self._reader = threading.Thread(target=self._read, name="schema-topic", daemon=True)
         self._reader.start()
         self.catch_up()
@@ -61,13 +59,13 @@ class SchemaTopic:
 
     def catch_up(self) -> None:
         """Wait until everything that stands in the topic now was applied."""
-        # Not by asking the consumer: a call to a client that another thread polls may wait for ever.
+        # Not by asking the cursor: a call to a client that another thread polls may wait for ever.
         self._wait_for(self._broker.end(NAME, 0))
 
     def close(self) -> None:
         self._closed.set()
         self._reader.join(TIMEOUT)
-        self._consumer.close()
+        self._cursor.close()
 
     def _wait_for(self, position: int) -> None:
         deadline = time.monotonic() + TIMEOUT
@@ -83,29 +81,19 @@ class SchemaTopic:
     def _read(self) -> None:
         try:
             while not self._closed.is_set():
-                message = self._consumer.poll(0.1)
-                if message is not None:
-                    self._take(message)
+                self._take(self._cursor.read())
         except Exception as error:
             self._failure = error
             with self._moved:
                 self._moved.notify_all()
 
-    def _take(self, message: Any) -> None:
-        error = message.error()
-        if error is None:
+    def _take(self, messages: list[Any]) -> None:
+        for message in messages:
             record = from_message(message.key(), message.value())
             if record is not None:
                 self._apply(record)
-            self._move_to(message.offset() + 1)
-        elif error.code() == KafkaError._PARTITION_EOF:
-            self._move_to(message.offset())
-        elif not is_transient(error) and error.code() != _NO_GROUP:
-            raise explain("read the schema topic", error, self._listener)
-
-    def _move_to(self, position: int) -> None:
         with self._moved:
-            self._position = max(self._position, position)
+            self._position = self._cursor.position[0]
             self._moved.notify_all()
 
 
@@ -124,12 +112,3 @@ def _too_large(size: int) -> InvalidSchemaError:
         f"the schema takes {size} bytes in the registry's topic, which is more than a message may have",
         hint=f"split it into referred schemas, or raise max.message.bytes of {NAME} and message.max.bytes",
     )
-
-
-_READING = {
-    "group.id": "penstock.registry",
-    "enable.auto.commit": False,
-    "enable.partition.eof": True,
-    "auto.offset.reset": "earliest",
-    "fetch.wait.max.ms": 100,
-}

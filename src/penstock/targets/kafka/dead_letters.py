@@ -8,11 +8,12 @@ from pyspark.sql import DataFrame
 
 from penstock.identity import Identity
 from penstock.log.judged import Decoder, Judged
+from penstock.log.last_record import last_record
 from penstock.log.ranges import Ranges
+from penstock.log.transactional_writer import TransactionalWriter
 from penstock.points import reach
 from penstock.settings import Settings
 from penstock.targets.kafka.lane import messages
-from penstock.targets.kafka.transactional import TransactionalWriter, last_record
 from penstock.targets.tasks import task_errors
 
 _TIMEOUT_MS = 600_000  # a pipeline whose every record is malformed writes all of them at once

@@ -11,10 +11,11 @@ from pyspark.sql import functions as F
 from penstock.identity import Identity
 from penstock.log.broker import Broker
 from penstock.log.client import asking
+from penstock.log.last_record import last_record
 from penstock.log.ledger import Entry
+from penstock.log.transactional_writer import Message, TransactionalWriter
 from penstock.points import reach
 from penstock.settings import Settings
-from penstock.targets.kafka.transactional import Message, TransactionalWriter, last_record
 from penstock.targets.lanes import spread_by_number
 
 _SPREAD, _LANE = "_spread", "_lane"

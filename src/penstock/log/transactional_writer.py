@@ -1,21 +1,20 @@
 """Transactions with a ledger: messages and the record of them appear together, or not at all."""
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
-import confluent_kafka
-from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException
 
 from penstock.errors import PenstockError, SinkError, TargetError
 from penstock.log.access import access_error
-from penstock.log.broker import Broker
-from penstock.log.client import TIMEOUT, ErrorListener, asking, configuration, metadata
+from penstock.log.client import TIMEOUT, metadata, undisguised
+from penstock.log.last_record import last_record
+from penstock.log.transactional_producer import FENCED, TransactionalProducer
 from penstock.settings import Settings
 
 Message = tuple[str, bytes | None, bytes | None, list[tuple[str, bytes]] | None]
-_FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)
 _HOPELESS = {
     KafkaError.MSG_SIZE_TOO_LARGE: "a result is larger than the topic or the client allows: raise "
     "max.message.bytes of the topic and message.max.bytes in [kafka], or make the result smaller",
@@ -28,41 +27,31 @@ _HOPELESS = {
 }
 # A client connects when it has something to ask, and one that asks for its coordinator before it is connected
 # rests for half a second. So these clients connect at once, and ask for topics before anything else.
-_AT_ONCE = {"enable.sparse.connections": False}
-_TAIL = 20  # the last record is looked for near the end before the whole ledger is read
+_OWN = {"enable.sparse.connections": False, "queue.buffering.max.messages": 500_000}
 
 
 class TransactionalWriter:
     """A producer of transactions; opening it ends what an earlier one of its id left open, and shuts it out.
 
-    After any failure it is to be thrown away: librdkafka may let a late request join the next transaction.
+    Like its producer, it is to be thrown away after any failure.
     """
 
     def __init__(self, settings: Settings, id: str, ledger: str, timeout_ms: int) -> None:
         self.id = id
         self._settings, self._ledger = settings, ledger
         self._undelivered: KafkaError | None = None
-        self._listener = ErrorListener()
         self._topics: set[str] = set()  # that were written to
-        own = {"linger.ms": 100, "compression.type": "lz4", "queue.buffering.max.messages": 500_000}
-        demanded = {
-            "transactional.id": id,
-            "transaction.timeout.ms": timeout_ms,
-            "partitioner": "murmur2_random",
-            "on_delivery": self._delivered,
-        }
+        timeout, kafka = timedelta(milliseconds=timeout_ms), _configured(settings)
+        self._producer = TransactionalProducer(settings, id, timeout, linger="100 ms", kafka=kafka)
+        self.client, self._listener = self._producer.client, self._producer.listener
         with self._explained("open"):
-            self.client = confluent_kafka.Producer(
-                configuration(settings, own | _AT_ONCE, demanded, self._listener)
-            )
             for _ in range(2):  # after one answer it may still take itself for unconnected
                 metadata(self.client, self._listener, ledger)
-            self.client.init_transactions(TIMEOUT)
+            self._producer.open()
 
     def last_record(self, partition: int) -> bytes | None:
         """Return the last record of a partition of the ledger, once all before it is decided."""
-        with self._explained("read the ledger of"):
-            return _last_record(self._settings, self._ledger, partition, ErrorListener())
+        return last_record(self._settings, self._ledger, partition)
 
     def write(
         self,
@@ -73,11 +62,11 @@ class TransactionalWriter:
         """Write messages and a record of the ledger, as (partition, value); return how many messages."""
         partition, value = record
         with self._explained("write"):
-            self.client.begin_transaction()
+            self._producer.begin()
             sent = self._send_all(messages)
             self._send(self._ledger, value, str(partition), partition=partition)
             before_commit()
-            self.client.commit_transaction(2 * TIMEOUT)
+            self._producer.commit(2 * TIMEOUT)
         return sent
 
     def _send_all(self, messages: Iterable[Message]) -> int:
@@ -94,7 +83,7 @@ class TransactionalWriter:
         """Queue a message; where the queue is full, wait until some are sent."""
         while True:
             try:
-                self.client.produce(topic, value, key, **more)
+                self.client.produce(topic, value, key, on_delivery=self._delivered, **more)
                 return
             except BufferError:
                 self.client.poll(0.1)
@@ -107,13 +96,10 @@ class TransactionalWriter:
     @contextmanager
     def _explained(self, what: str) -> Iterator[None]:
         try:
-            yield
-        except (KafkaException, SystemError) as error:
-            # A fatal error that comes while the client reports failures is raised in disguise.
-            found = error.__cause__ if isinstance(error, SystemError) else error
-            if not isinstance(found, KafkaException):
-                raise
-            raise self._error(what, self._undelivered or found.args[0]) from error
+            with undisguised():
+                yield
+        except KafkaException as error:
+            raise self._error(what, self._undelivered or error.args[0]) from error
 
     def _error(self, what: str, error: Any) -> PenstockError:
         """One that breaks in may itself be a zombie: who is fenced, only the epoch in the ledger can say."""
@@ -124,7 +110,7 @@ class TransactionalWriter:
         said = f"can't {what} {self.id!r}: {error}"
         if code in _HOPELESS:
             return TargetError(said, hint=_HOPELESS[code])
-        if code in _FENCED:
+        if code in FENCED:
             return SinkError(said, hint="another writer has broken in; the next try finds out who may stay")
         return SinkError(said, hint="is the broker up? the batch is tried again")
 
@@ -138,62 +124,7 @@ class TransactionalWriter:
         return access_error(what, refused, self._listener.user) if refused else None
 
 
-def last_record(
-    settings: Settings, topic: str, partition: int, *, wait_for_open: bool = True
-) -> bytes | None:
-    """Return the last committed record of a partition; it counts only if all before it is decided.
-
-    Without `wait_for_open` a transaction that is still open, as a writer at work has one, is not waited for.
-    """
-    listener = ErrorListener()
-    with asking(f"read {topic!r}", listener):
-        return _last_record(settings, topic, partition, listener, wait_for_open=wait_for_open)
-
-
-def _last_record(
-    settings: Settings, topic: str, partition: int, listener: ErrorListener, *, wait_for_open: bool = True
-) -> bytes | None:
-    demanded = {
-        "group.id": "penstock.ledger",
-        "enable.auto.commit": False,
-        "isolation.level": "read_committed",
-        "enable.partition.eof": True,
-        "auto.offset.reset": "earliest",
-        "fetch.wait.max.ms": 10,
-    }
-    client = confluent_kafka.Consumer(configuration(settings, _AT_ONCE, demanded, listener))
-    try:
-        metadata(client, listener, topic)
-        first, _ = client.get_watermark_offsets(TopicPartition(topic, partition), timeout=TIMEOUT)
-        # A reader of committed records sees no others: the end is asked for elsewhere.
-        broker = Broker(settings)
-        end = broker.end(topic, partition) if wait_for_open else broker.committed_end(topic)[partition]
-        near = max(first, end - _TAIL)
-        found = _last_value(client, TopicPartition(topic, partition, near), end)
-        if found is None and near > first:
-            found = _last_value(client, TopicPartition(topic, partition, OFFSET_BEGINNING), end)
-        return found
-    finally:
-        client.close()
-
-
-def _last_value(client: Any, place: TopicPartition, end: int) -> bytes | None:
-    """Read up to the end; where committed records end before that, a transaction is not decided yet.
-
-    What stands behind it may be the newest record: an older one would have its batch written again.
-    """
-    client.assign([place])
-    last, deadline = None, time.monotonic() + TIMEOUT
-    while time.monotonic() < deadline:
-        message = client.poll(TIMEOUT)
-        if message is None:
-            break
-        if message.error() is None:
-            last = message.value()
-        elif message.error().code() == KafkaError._PARTITION_EOF:
-            if message.offset() >= end:
-                return last
-            client.seek(TopicPartition(place.topic, place.partition, message.offset()))
-        elif not message.error().retriable():
-            raise KafkaException(message.error())
-    raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "the ledger did not answer to its end"))
+def _configured(settings: Settings) -> dict[str, Any]:
+    """What this producer has besides a producer's settings; the user's win, but for where keys go."""
+    theirs = settings.client()
+    return {name: theirs.get(name, own) for name, own in _OWN.items()} | {"partitioner": "murmur2_random"}
