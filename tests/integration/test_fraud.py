@@ -13,6 +13,7 @@ from penstock.apps.fraud.model import train
 from penstock.apps.fraud.pipeline import fraud
 from penstock.apps.fraud.plan import Plan
 from penstock.apps.fraud.report import quality
+from penstock.apps.fraud.status import Status
 from penstock.apps.fraud.traffic import REASONS, Traffic, past_cases
 from penstock.local import running
 from penstock.log import Broker, Consumer, Producer, apply
@@ -66,7 +67,7 @@ def test_in_real_time_through_a_kill_exactly_the_alerts_come_that_have_to(model)
     """On a platform of its own, as the demo has it."""
     plan = Plan(rate=200, seconds=8, after=3, settled=1)
     with running(services=("kafka",)) as settings:
-        report = run_fraud(replace(settings, spark=quick.SPARK), plan, lambda what: None, model)
+        report = run_fraud(replace(settings, spark=quick.SPARK), plan, Status(), model)
     assert report.complete, (report.lost, report.wrong, report.miscounted)
     assert report.alerts > 50
     assert report.latencies

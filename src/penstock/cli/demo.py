@@ -44,18 +44,10 @@ def fraud(
 
 
 def _run(plan: Plan, status: Status) -> "FraudReport":
-    """Run it on a Kafka of its own, which is gone at the end."""
     status.enter("kafka")
-    try:
-        from penstock.apps.fraud.demo import run_fraud
-        from penstock.local import running
+    from penstock.apps.fraud.demo import run_alone
 
-        with running(services=("kafka",)) as settings:
-            report = run_fraud(settings, plan, status)
-            status.enter("stop")
-        return report
-    finally:
-        status.end()
+    return run_alone(plan, status)
 
 
 @app.command()

@@ -22,23 +22,23 @@ NEXT = (
 
 def described(report: "Report", interval: str, seconds: float) -> RenderableType:
     """The whole of it, as it is printed at the end; `interval` is that of the checkpoints."""
-    parts: list[RenderableType] = [verdict(report, seconds), rows(_figures(report))]
+    parts: list[RenderableType] = [verdict(report), rows(_figures(report, seconds))]
     parts += [_latencies(report, interval), _quality(report), _next()]
     spaced: list[RenderableType] = [line for part in parts for line in ("", part)]
     return Group(*spaced)
 
 
-def verdict(report: "Report", seconds: float) -> Text:
+def verdict(report: "Report") -> Text:
     """Whether it did what it should, in one line."""
     if report.complete:
         found = f"{report.alerts:,} alerts, each checked: 0 lost, 0 wrong"
-        return Text(f"✓ {found}. {seconds:.0f} s in all; nothing is left running.", "bold green")
+        return Text(f"✓ {found}; nothing is left running", "bold green")
     examples = ", ".join(sorted(report.lost | report.wrong)[:5])
     found = f"{len(report.lost):,} alerts lost, {len(report.wrong):,} wrong"
     return Text(f"✗ {found}, {report.miscounted:,} users miscounted: {examples}", "bold red")
 
 
-def _figures(report: "Report") -> Iterable[tuple[str, str, str]]:
+def _figures(report: "Report", seconds: float) -> Iterable[tuple[str, str, str]]:
     yield "transactions", f"{report.sent:,}", f"{report.rate:,} a second, but for the start"
     yield "alerts", f"{report.alerts:,}", "each recomputed from the log, evidence included"
     yield "lost", f"{len(report.lost):,}", "called for by the log, but not emitted"
@@ -49,6 +49,7 @@ def _figures(report: "Report") -> Iterable[tuple[str, str, str]]:
     yield "first start", f"{report.started_seconds:,.1f} s", "until the first alert"
     yield "recovery", f"{report.recovered_seconds:,.1f} s", "from kill -9 to the next new alert"
     yield "caught up", f"{report.caught_up_seconds:,.1f} s", "from kill -9 to alerts without delay"
+    yield "in all", f"{seconds:,.1f} s", "with starting and stopping Kafka"
 
 
 def _latencies(report: "Report", interval: str) -> Table:

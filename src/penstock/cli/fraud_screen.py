@@ -1,8 +1,8 @@
 """What a run of the fraud application looks like while it runs: redrawn in place, or a line now and then."""
 
 import math
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -17,8 +17,17 @@ _SPINNER, _BARS = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "▁▂▃▄▅▆▇█"
 _FRAMES = 4  # a second
 
 
-def screen(status: Status, console: Console) -> AbstractContextManager[object]:
-    """Show a run for as long as the block runs, as the console allows."""
+@contextmanager
+def screen(status: Status, console: Console) -> Iterator[None]:
+    """Show a run for as long as the block runs, as the console allows; it is over with the block."""
+    with _shown(status, console):
+        try:
+            yield
+        finally:
+            status.end()
+
+
+def _shown(status: Status, console: Console) -> AbstractContextManager[object]:
     if console.is_terminal and not console.is_dumb_terminal:
         return Live(get_renderable=lambda: frame(status), console=console, refresh_per_second=_FRAMES)
     return printed(status, console)

@@ -15,6 +15,7 @@ from penstock.apps.fraud.status import Status
 from penstock.apps.fraud.traffic import Traffic
 from penstock.apps.fraud.training import CASES, Training
 from penstock.errors import InternalError
+from penstock.local import running
 from penstock.log import Broker, Producer, apply
 from penstock.settings import Settings
 from penstock.testing import Driver
@@ -24,6 +25,14 @@ SPACING = 20  # seconds between two payments of an honest card
 LINGER = "10 ms"  # with less, every few events are a request of their own for the broker and two flows
 # A process that lives minutes: compiling for years takes the two cores that it needs.
 QUICK = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"}
+
+
+def run_alone(plan: Plan, status: Status, module: str = MODULE) -> Report:
+    """Run the application on a Kafka of its own, which is gone at the end."""
+    with running(services=("kafka",)) as settings:
+        report = run_fraud(settings, plan, status, module=module)
+        status.enter("stop")
+    return report
 
 
 def run_fraud(
