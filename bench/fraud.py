@@ -1,6 +1,6 @@
 """Fraud in real time for three minutes: the demo's flows, with fewer checkpoints and measured for longer."""
 
-from bench.fraud_pipeline import INTERVALS
+from bench.fraud_pipeline import CHECKPOINT_INTERVAL
 from penstock.apps.fraud.demo import run_alone
 from penstock.apps.fraud.plan import Plan
 from penstock.apps.fraud.status import Status
@@ -16,4 +16,4 @@ def main() -> None:
     with screen(status, console):
         status.enter("kafka")
         report = run_alone(PLAN, status, module="bench.fraud_pipeline")
-    console.print(described(report, INTERVALS["realtime"], status.seconds))
+    console.print(described(report, CHECKPOINT_INTERVAL, status.seconds))

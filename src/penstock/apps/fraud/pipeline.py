@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from penstock.apps.fraud.events import alerts, models, profiles, suspects, transactions
 from penstock.apps.fraud.model import NAME, score
-from penstock.apps.fraud.plan import CHECKPOINT_INTERVAL, COUNTING_INTERVAL
+from penstock.apps.fraud.plan import CHECKPOINT_INTERVAL
 from penstock.log import Topic
 from penstock.pipeline import Pipeline
 from penstock.process import dedup, keyed, lookup, patterns
@@ -64,7 +64,7 @@ def taken_over(acts: DataFrame) -> DataFrame:
     )
 
 
-@fraud.flow(reads={"alerts": alerts}, writes=suspects, output="append", checkpoint_interval=COUNTING_INTERVAL)
+@fraud.flow(reads={"alerts": alerts}, writes=suspects, output="append", checkpoint_interval="30 seconds")
 def count_suspects(alerts: DataFrame) -> DataFrame:
     """Alerts that were re-emitted after a crash are counted once."""
     once = alerts.transform(dedup.first("id", time="at", within="1 hour", watermark="1 hour"))

@@ -1,9 +1,8 @@
-"""How the demo runs: the traffic, how long, and how often the flows write a checkpoint."""
+"""How the demo runs: the traffic, how long, and how often the flows in real time write a checkpoint."""
 
 from dataclasses import dataclass
 
-CHECKPOINT_INTERVAL = "30 seconds"  # of the flows in real time
-COUNTING_INTERVAL = "15 seconds"  # of the flow that counts: the check waits for its last batch
+CHECKPOINT_INTERVAL = "30 seconds"
 _LEAST_AT_FIRST = 50  # with fewer, the eight payments of a stolen card take more than a minute
 
 
