@@ -8,7 +8,9 @@ from penstock.cli.fraud_report import described
 from penstock.cli.fraud_screen import screen
 from penstock.cli.output import console
 
-PLAN = Plan(seconds=185, after=10, settled=15)  # each flow in real time has one checkpoint in it
+PLAN = Plan(
+    seconds=185, after=10, settled=15, settled_within=120
+)  # each flow in real time has one checkpoint in it
 
 
 def main() -> None:

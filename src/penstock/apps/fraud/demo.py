@@ -80,6 +80,7 @@ class _Run:
     def measure(self) -> Report:
         report = Report(rate=self.plan.rate)
         self._start(report)
+        self._warm_up()
         self._run_steadily(report)
         self._kill(report)
         return report
@@ -92,9 +93,16 @@ class _Run:
         report.started_seconds = time.monotonic() - began
         self.status.note = f"first alert after {report.started_seconds:.0f} s; catching up"
         self._await(lambda: self.listener.up_to_date, plan.rate_at_first, "alerts without delay")
+
+    def _warm_up(self) -> None:
+        """At the full rate until alerts keep up with it, but not for long."""
+        plan, deadline = self.plan, time.monotonic() + self.plan.settled_within
         self.status.note = f"warming up at {plan.rate:,} transactions a second"
-        self._await(lambda: self.listener.keeps_up(plan.settled), plan.rate, "steady alerts")
-        report.settled_seconds = time.monotonic() - began
+
+        def warm() -> bool:
+            return self.listener.keeps_up(plan.settled) or time.monotonic() > deadline
+
+        self._await(warm, plan.rate, "steady alerts")
 
     def _run_steadily(self, report: Report) -> None:
         self.status.enter("steady", f"{self.plan.seconds} s at {self.plan.rate:,} a second")

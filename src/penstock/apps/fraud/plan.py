@@ -14,6 +14,7 @@ class Plan:
     seconds: int = 65  # each flow in real time has two checkpoints in it
     after: int = 8
     settled: int = 8  # seconds without delay, after which it is measured: Java compiles what runs often
+    settled_within: int = 20  # seconds: after them it is measured as it is
 
     @property
     def rate_at_first(self) -> int:

@@ -33,7 +33,6 @@ class Report:
     miscounted: int = 0
     users: int = 0
     started_seconds: float = 0.0
-    settled_seconds: float = 0.0
     recovered_seconds: float = 0.0
     caught_up_seconds: float = 0.0
     steady_since: float = 0.0
