@@ -43,6 +43,11 @@ def family(pid):
     return found
 
 
+def heed_ctrl_c():
+    """What is started in the background by a shell ignores it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def wait_for(reached, seconds):
     deadline = time.monotonic() + seconds
     while not reached():
@@ -104,7 +109,9 @@ def test_ctrl_c_stops_kafka_and_the_training_within_seconds_and_says_so(tmp_path
     with (tmp_path / "printed").open("wb") as printed:
         command = [sys.executable, "-m", "penstock.cli", "demo", "fraud"]
         environment = os.environ | {"TMPDIR": str(tmp_path)}
-        demo = subprocess.Popen(command, env=environment, stdout=printed, stderr=printed)
+        demo = subprocess.Popen(
+            command, env=environment, stdout=printed, stderr=printed, preexec_fn=heed_ctrl_c
+        )
     wait_for(lambda: "penstock.apps.fraud.model" in " ".join(family(demo.pid)), 60)
     began = [*family(demo.pid).values()]
     demo.send_signal(signal.SIGINT)

@@ -48,8 +48,14 @@ def _figures(report: "Report", seconds: float) -> Iterable[tuple[str, str, str]]
     yield "users", f"{report.users:,}", counted
     yield "first start", f"{report.started_seconds:,.1f} s", "until the first alert"
     yield "recovery", f"{report.recovered_seconds:,.1f} s", "from kill -9 to the next new alert"
-    yield "caught up", f"{report.caught_up_seconds:,.1f} s", "from kill -9 to alerts without delay"
+    yield _caught_up(report.caught_up_seconds)
     yield "in all", f"{seconds:,.1f} s", "with starting and stopping Kafka"
+
+
+def _caught_up(seconds: float | None) -> tuple[str, str, str]:
+    if seconds is None:
+        return "caught up", "–", "not before the traffic ended: this machine is busy, or slow"
+    return "caught up", f"{seconds:,.1f} s", "from kill -9 to alerts without delay"
 
 
 def _latencies(report: "Report", interval: str) -> Table:

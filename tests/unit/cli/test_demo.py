@@ -41,6 +41,11 @@ def test_latencies_are_shown_with_and_without_checkpoints(ended):
     assert "all, with 4 checkpoints 101 16 ms 40 ms 1,200 ms" in lines
 
 
+def test_how_long_catching_up_took_is_shown_if_it_came_to_that(ended):
+    assert "from kill -9 to alerts without delay" in ended(lambda: report(caught_up_seconds=31.0)).output
+    assert "not before the traffic ended" in ended(report).output
+
+
 def test_what_is_lost_or_wrong_is_named_and_fails(ended):
     result = ended(lambda: report(lost={"t1/many"}, wrong={"t2/fast"}))
     assert result.exit_code == 70

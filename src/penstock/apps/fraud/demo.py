@@ -91,18 +91,14 @@ class _Run:
         self.driver.start()
         self._await(lambda: self.listener.heard > 0, plan.rate_at_first, "the first alert")
         report.started_seconds = time.monotonic() - began
-        self.status.note = f"first alert after {report.started_seconds:.0f} s; catching up"
-        self._await(lambda: self.listener.up_to_date, plan.rate_at_first, "alerts without delay")
+        self.status.note = f"first alert after {report.started_seconds:.0f} s; the other flow is to come"
+        self._await(lambda: self.listener.hears_both, plan.rate_at_first, "an alert of each flow")
 
     def _warm_up(self) -> None:
         """At the full rate until alerts keep up with it, but not for long."""
-        plan, deadline = self.plan, time.monotonic() + self.plan.settled_within
+        plan = self.plan
         self.status.note = f"warming up at {plan.rate:,} transactions a second"
-
-        def warm() -> bool:
-            return self.listener.keeps_up(plan.settled) or time.monotonic() > deadline
-
-        self._await(warm, plan.rate, "steady alerts")
+        self._await_within(plan.settled_within, lambda: self.listener.keeps_up(plan.settled), "steady alerts")
 
     def _run_steadily(self, report: Report) -> None:
         self.status.enter("steady", f"{self.plan.seconds} s at {self.plan.rate:,} a second")
@@ -119,10 +115,17 @@ class _Run:
         self._await(lambda: self.listener.new > before, rate, "an alert after the kill")
         report.recovered_seconds = time.monotonic() - killed
         self.status.note = f"back after {report.recovered_seconds:.0f} s; catching up"
-        self._await(lambda: self.listener.up_to_date, rate, "alerts without delay")
-        report.caught_up_seconds = time.monotonic() - killed
-        self.status.note = f"without delay again after {report.caught_up_seconds:.0f} s"
-        self.sender.send_for(self.plan.after, rate)
+        left = self.plan.caught_up_within - report.recovered_seconds
+        if self._await_within(left, lambda: self.listener.up_to_date, "alerts without delay"):
+            report.caught_up_seconds = time.monotonic() - killed
+            self.status.note = f"without delay again after {report.caught_up_seconds:.0f} s"
+            self.sender.send_for(self.plan.after, rate)
+
+    def _await_within(self, seconds: float, reached: Callable[[], bool], what: str) -> bool:
+        """Send at the full rate until the flows have got so far; False if they have not within a time."""
+        deadline = time.monotonic() + seconds
+        self._await(lambda: time.monotonic() > deadline or reached(), self.plan.rate, what)
+        return reached()
 
     def _await(self, reached: Callable[[], bool], rate: int, what: str) -> None:
         """Send until the flows have got so far."""

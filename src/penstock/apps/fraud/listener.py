@@ -42,11 +42,16 @@ class Listener:
         return len(self.alerts)
 
     @property
+    def hears_both(self) -> bool:
+        """Whether both flows have emitted something."""
+        return len(self._last) == 2
+
+    @property
     def up_to_date(self) -> bool:
         """Whether both flows have just emitted something, without delay."""
         oldest = time.time() - _SILENT
         prompt = [heard > oldest and took < _PROMPT for heard, took in list(self._last.values())]
-        return len(prompt) == 2 and all(prompt)
+        return self.hears_both and all(prompt)
 
     def keeps_up(self, seconds: float) -> bool:
         """Whether it has been up to date for so many seconds, whenever it was asked."""

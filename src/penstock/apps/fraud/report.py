@@ -34,7 +34,7 @@ class Report:
     users: int = 0
     started_seconds: float = 0.0
     recovered_seconds: float = 0.0
-    caught_up_seconds: float = 0.0
+    caught_up_seconds: float | None = None  # or not while there was traffic
     steady_since: float = 0.0
     steady_until: float = 0.0
     between: list[float] = field(default_factory=list)  # seconds that alerts took between checkpoints
