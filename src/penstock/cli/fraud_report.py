@@ -13,6 +13,7 @@ from penstock.cli.output import milliseconds, rows
 if TYPE_CHECKING:
     from penstock.apps.fraud.report import Report
 
+_PROMPT = 0.5  # seconds
 NEXT = (
     ("src/penstock/apps/fraud/pipeline.py", "the three flows, in 80 lines"),
     ("docs/install.md", "a pipeline of your own, in 30"),
@@ -46,6 +47,8 @@ def _figures(report: "Report", seconds: float) -> Iterable[tuple[str, str, str]]
     yield "re-emitted", f"{report.repeated:,}", "after the kill; readers know them by their ids"
     counted = f"with alerts, each counted once; {report.miscounted:,} miscounted"
     yield "users", f"{report.users:,}", counted
+    prompt = sum(took <= _PROMPT for took in report.latencies) / max(1, len(report.latencies))
+    yield "within 500 ms", f"{prompt:.1%}", "of the alerts before the kill, checkpoints included"
     yield "first start", f"{report.started_seconds:,.1f} s", "until the first alert"
     yield "recovery", f"{report.recovered_seconds:,.1f} s", "from kill -9 to the next new alert"
     yield _caught_up(report.caught_up_seconds)

@@ -39,6 +39,7 @@ def test_latencies_are_shown_with_and_without_checkpoints(ended):
     lines = [" ".join(line.split()) for line in ended(report).output.splitlines()]
     assert "between checkpoints 100 16 ms 40 ms 40 ms" in lines
     assert "all, with 4 checkpoints 101 16 ms 40 ms 1,200 ms" in lines
+    assert "within 500 ms 99.0% of the alerts before the kill, checkpoints included" in lines
 
 
 def test_how_long_catching_up_took_is_shown_if_it_came_to_that(ended):

@@ -8,7 +8,7 @@ from functools import partial
 from penstock.apps.fraud.checkpoints import count_checkpoints
 from penstock.apps.fraud.events import TOPICS, Model, models, profiles
 from penstock.apps.fraud.listener import Listener
-from penstock.apps.fraud.plan import Plan
+from penstock.apps.fraud.plan import QUICK, Plan
 from penstock.apps.fraud.report import Report, checked
 from penstock.apps.fraud.sender import Sender
 from penstock.apps.fraud.status import Status
@@ -23,8 +23,6 @@ from penstock.testing import Driver
 MODULE = "penstock.apps.fraud.pipeline"
 SPACING = 20  # seconds between two payments of an honest card
 LINGER = "10 ms"  # with less, every few events are a request of their own for the broker and two flows
-# A process that lives minutes: compiling for years takes the two cores that it needs.
-QUICK = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"}
 
 
 def run_alone(plan: Plan, status: Status, module: str = MODULE) -> Report:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 CHECKPOINT_INTERVAL = "30 seconds"
+# For processes that live minutes: compiling for years takes the two cores that they need.
+QUICK = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"}
 _LEAST_AT_FIRST = 50  # with fewer, the eight payments of a stolen card take more than a minute
 
 
