@@ -36,7 +36,7 @@ def fraud(
         with screen(status, console), ending_in_order(status.interrupt):
             report = _run(Plan(rate, seconds), status)
     except KeyboardInterrupt:
-        console.print(f"[yellow]stopped after {status.seconds:.0f} s; nothing is left running[/yellow]")
+        console.print(f"\n[yellow]stopped after {status.seconds:.0f} s; nothing is left running[/yellow]")
         raise typer.Exit(_INTERRUPTED) from None
     console.print(described(report, CHECKPOINT_INTERVAL, status.seconds))
     if not report.complete:
