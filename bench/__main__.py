@@ -8,6 +8,7 @@ import psutil
 from bench import (
     backlog,
     flink,
+    fraud,
     joins,
     kafka_sink,
     latency,
@@ -34,6 +35,7 @@ BENCHMARKS = {
     "joins-large": joins.large,
     "lookup": lookup.main,
     "backlog": backlog.main,
+    "fraud": fraud.main,
 }
 
 LARGE = ("joins-large",)  # only if named

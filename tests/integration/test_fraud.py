@@ -1,8 +1,15 @@
 """The fraud application: a model from history, every alert that the log calls for, and a kill -9."""
 
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import psutil
 import pytest
 from tests import quick
 
@@ -13,6 +20,7 @@ from penstock.apps.fraud.model import train
 from penstock.apps.fraud.pipeline import fraud
 from penstock.apps.fraud.plan import Plan
 from penstock.apps.fraud.report import quality
+from penstock.apps.fraud.status import Status
 from penstock.apps.fraud.traffic import REASONS, Traffic, past_cases
 from penstock.local import running
 from penstock.log import Broker, Consumer, Producer, apply
@@ -24,6 +32,27 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 def read(topic, settings):
     with Consumer(topic, settings) as consumer:
         return [record.event for record in consumer.records(idle="1 second")]
+
+
+def family(pid):
+    """A process and all that it has started, by their command lines."""
+    found = {}
+    for each in [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]:
+        with suppress(psutil.NoSuchProcess):
+            found[" ".join(each.cmdline())] = each
+    return found
+
+
+def heed_ctrl_c():
+    """What is started in the background by a shell ignores it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def wait_for(reached, seconds):
+    deadline = time.monotonic() + seconds
+    while not reached():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
 
 
 @pytest.fixture(scope="module")
@@ -66,10 +95,28 @@ def test_in_real_time_through_a_kill_exactly_the_alerts_come_that_have_to(model)
     """On a platform of its own, as the demo has it."""
     plan = Plan(rate=200, seconds=8, after=3, settled=1)
     with running(services=("kafka",)) as settings:
-        report = run_fraud(replace(settings, spark=quick.SPARK), plan, lambda what: None, model)
+        report = run_fraud(replace(settings, spark=quick.SPARK), plan, Status(), model)
     assert report.complete, (report.lost, report.wrong, report.miscounted)
     assert report.alerts > 50
     assert report.latencies
     assert {reason for reason, (_, recall, _) in report.quality.items() if recall == 1} >= {*REASONS} - {
         "model"
     }
+
+
+@pytest.mark.timeout(120)
+def test_ctrl_c_stops_kafka_and_the_training_within_seconds_and_says_so(tmp_path):
+    with (tmp_path / "printed").open("wb") as printed:
+        command = [sys.executable, "-m", "penstock.cli", "demo", "fraud"]
+        environment = os.environ | {"TMPDIR": str(tmp_path)}
+        demo = subprocess.Popen(
+            command, env=environment, stdout=printed, stderr=printed, preexec_fn=heed_ctrl_c
+        )
+    wait_for(lambda: "penstock.apps.fraud.model" in " ".join(family(demo.pid)), 60)
+    began = [*family(demo.pid).values()]
+    demo.send_signal(signal.SIGINT)
+    assert demo.wait(20) == 130
+    assert "nothing is left running" in (tmp_path / "printed").read_text()
+    _, alive = psutil.wait_procs(began, 5)
+    assert alive == []
+    assert [path.name for path in tmp_path.iterdir()] == ["printed"]

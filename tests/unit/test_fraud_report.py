@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from penstock.apps.fraud.events import Alert
-from penstock.apps.fraud.report import Report, percentile, time_alerts
+from penstock.apps.fraud.report import Report, time_alerts
 from penstock.pipeline.progress import Progress, ProgressStore
 from penstock.settings import Settings
 
@@ -56,8 +56,3 @@ def test_checkpoints_of_the_steady_time_are_counted(settings):
 
 def test_what_is_emitted_outside_of_the_steady_time_does_not_count(settings):
     assert timed(settings, alert(-1, 0.02), alert(99, 2)) == ([], [])
-
-
-def test_a_percentile_is_in_milliseconds():
-    assert percentile([0.001 * number for number in range(1, 101)], 0.99) == pytest.approx(100)
-    assert percentile([], 0.99) == 0

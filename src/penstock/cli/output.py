@@ -52,3 +52,25 @@ def plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def milliseconds(value: float | None) -> str:
+    """Spell a latency: in milliseconds, and from ten seconds on in seconds.
+
+    >>> milliseconds(17.4), milliseconds(1234.0), milliseconds(12_345.0)
+    ('17 ms', '1,234 ms', '12 s')
+    """
+    if value is None:
+        return "–"
+    return f"{value:,.0f} ms" if value < 10_000 else f"{value / 1000:,.0f} s"
+
+
+def rows(found: Iterable[tuple[str, str, str]]) -> Table:
+    """A table of figures: the name of each, its value, and what it means."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column(justify="right")
+    table.add_column(style="dim")
+    for row in found:
+        table.add_row(*row)
+    return table

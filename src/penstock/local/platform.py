@@ -4,7 +4,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,9 +118,11 @@ class Platform:
 
 
 def _together(described: Sequence[Service], work: Callable[[Service], T]) -> list[tuple[Service, Future[T]]]:
-    """Do the same to all services at once and wait for all of them."""
+    """Do the same to all services at once and wait for all of them, also when interrupted on the way."""
     with ThreadPoolExecutor(len(described)) as pool:
-        return [(one, pool.submit(work, one)) for one in described]
+        begun = [(one, pool.submit(work, one)) for one in described]
+        wait([future for _, future in begun])  # if this is interrupted, leaving the block waits again
+        return begun
 
 
 @contextmanager
@@ -137,6 +139,8 @@ def running(
     try:
         yield platform.up()
     finally:
-        platform.down()
-        if data is None:
-            shutil.rmtree(platform.data)
+        try:
+            platform.down()
+        finally:
+            if data is None:
+                shutil.rmtree(platform.data)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import psutil
@@ -91,19 +92,23 @@ class Driver:
         return -1 if self._process is None else self._process.wait(timeout)
 
     def _signal(self, number: int) -> None:
-        """Children first would let the driver notice; all are gathered before the first is signalled."""
-        if self._process is None:
-            return
-        try:
-            parent = psutil.Process(self._process.pid)
-            found = [parent, *parent.children(recursive=True)]
-        except psutil.NoSuchProcess:
-            return
-        for process in found:
-            try:
-                process.send_signal(number)
-            except psutil.NoSuchProcess:
-                continue
+        if self._process is not None:
+            signal_all(self._process.pid, number)
+
+
+def signal_all(pid: int, number: int) -> None:
+    """Signal a process and all that it has started.
+
+    Children first would let the parent notice; all are gathered before the first is signalled.
+    """
+    try:
+        parent = psutil.Process(pid)
+        found = [parent, *parent.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return
+    for process in found:
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(number)
 
 
 def wait_until_caught_up(pipeline: Pipeline, settings: Settings, timeout: float) -> None:

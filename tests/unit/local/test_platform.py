@@ -1,10 +1,14 @@
+import os
+import signal
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from penstock import local
 from penstock.errors import SettingsError
-from penstock.local import Platform
+from penstock.local import Platform, running, service
 
 
 def test_a_folder_of_somebody_else_is_refused_and_untouched(tmp_path: Path) -> None:
@@ -39,6 +43,24 @@ def test_a_record_of_a_dead_process_is_a_crash(tmp_path: Path) -> None:
     (tmp_path / "kafka").mkdir()
     (tmp_path / "kafka" / "process.json").write_text('{"pid": 1, "create_time": 1, "command": ["x"]}')
     assert Platform(tmp_path).status()[0].state == "crashed"
+
+
+def test_interrupted_while_a_service_starts_it_is_stopped_once_it_has_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+
+    def start(*_: object) -> int:
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+        time.sleep(0.5)
+        done.append("started")
+        return 1
+
+    monkeypatch.setattr(service, "start", start)
+    monkeypatch.setattr(service, "stop", lambda *_: done.append("stopped"))
+    with pytest.raises(KeyboardInterrupt), running(tmp_path / "data", services=("kafka",)):
+        done.append("used")
+    assert done == ["started", "stopped"]
 
 
 def test_the_public_names_are_those_that_are_listed() -> None:

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import deque
 from types import TracebackType
 from typing import Self
 
@@ -11,6 +12,7 @@ from penstock.settings import Settings
 
 _PROMPT = 0.5  # seconds: an alert that took no longer has not waited for the flow
 _SILENT = 10.0  # seconds without an alert after which a flow may be gone
+_RECENT = 1_000  # alerts
 
 
 def flow_of(alert: Alert) -> str:
@@ -19,10 +21,14 @@ def flow_of(alert: Alert) -> str:
 
 
 class Listener:
-    """Reads the alerts in a thread of its own; `alerts` has each once, with when it was heard."""
+    """Reads the alerts in a thread of its own; `alerts` has each once, with when it was heard.
+
+    `recent` has the last new ones, with when each was heard and how many seconds it took.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self.alerts: dict[str, tuple[float, Alert]] = {}
+        self.recent: deque[tuple[float, float, Alert]] = deque(maxlen=_RECENT)
         self.heard = 0
         self._last: dict[str, tuple[float, float]] = {}  # of each flow: when it was heard, how long it took
         self._since = float("inf")
@@ -36,11 +42,16 @@ class Listener:
         return len(self.alerts)
 
     @property
+    def hears_both(self) -> bool:
+        """Whether both flows have emitted something."""
+        return len(self._last) == 2
+
+    @property
     def up_to_date(self) -> bool:
         """Whether both flows have just emitted something, without delay."""
         oldest = time.time() - _SILENT
         prompt = [heard > oldest and took < _PROMPT for heard, took in list(self._last.values())]
-        return len(prompt) == 2 and all(prompt)
+        return self.hears_both and all(prompt)
 
     def keeps_up(self, seconds: float) -> bool:
         """Whether it has been up to date for so many seconds, whenever it was asked."""
@@ -67,6 +78,9 @@ class Listener:
 
     def _hear(self, alert: Alert) -> None:
         now = time.time()
+        took = now - alert.at.timestamp()
         self.heard += 1
-        self.alerts.setdefault(alert.id, (now, alert))
-        self._last[flow_of(alert)] = now, now - alert.at.timestamp()
+        if alert.id not in self.alerts:
+            self.alerts[alert.id] = now, alert
+            self.recent.append((now, took, alert))
+        self._last[flow_of(alert)] = now, took

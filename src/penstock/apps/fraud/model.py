@@ -1,11 +1,13 @@
 """A logistic model: trained by Spark ML on the history, applied as plain expressions."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from penstock.apps.fraud.events import Model, history, models
+from penstock.apps.fraud.plan import QUICK
 from penstock.log import Producer
 from penstock.process import keyed, session
 from penstock.process.source import kafka_rows, known_schemas, typed
@@ -54,7 +56,7 @@ def train(spark: SparkSession, settings: Settings) -> Model:
 def main() -> None:
     """Train a model and publish it; flows take it at their next checkpoint."""
     settings = Settings.load()
-    spark = session(settings, name="fraud-training")
+    spark = session(replace(settings, spark={**QUICK, **settings.spark}), name="fraud-training")
     model = train(spark, settings)
     spark.stop()
     with Producer(settings) as producer:

@@ -2,19 +2,18 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from itertools import takewhile
 from typing import Any
 
-from penstock.apps.fraud.events import Alert, models, profiles, suspects, transactions
+from penstock.apps.fraud.checkpoints import FLOWS, checkpoints
+from penstock.apps.fraud.events import Alert, Transaction, models, profiles, suspects, transactions
 from penstock.apps.fraud.expected import Judge
 from penstock.apps.fraud.listener import Listener, flow_of
-from penstock.apps.fraud.pipeline import fraud
+from penstock.apps.fraud.status import Status
 from penstock.apps.fraud.traffic import REASONS, Traffic
 from penstock.log import Consumer, Topic
-from penstock.pipeline.progress import ProgressStore
 from penstock.settings import Settings
 
 _PATIENCE = 120.0
@@ -34,9 +33,8 @@ class Report:
     miscounted: int = 0
     users: int = 0
     started_seconds: float = 0.0
-    settled_seconds: float = 0.0
     recovered_seconds: float = 0.0
-    caught_up_seconds: float = 0.0
+    caught_up_seconds: float | None = None  # or not while there was traffic
     steady_since: float = 0.0
     steady_until: float = 0.0
     between: list[float] = field(default_factory=list)  # seconds that alerts took between checkpoints
@@ -55,15 +53,14 @@ class Report:
         return self.between + self.waited
 
 
-def percentile(seconds: list[float], share: float) -> float:
-    """The milliseconds within which a share of the alerts came."""
-    ordered = sorted(seconds) or [0.0]
-    return 1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))]
-
-
-def checked(report: Report, settings: Settings, traffic: Traffic, listener: Listener) -> Report:
+def checked(
+    report: Report, settings: Settings, traffic: Traffic, listener: Listener, status: Status
+) -> Report:
     """Compare what was emitted with what the log calls for, and that with the labels."""
-    expected = _expected(settings)
+    status.to_check = traffic.sent
+    status.enter("check", "each transaction is judged again, plainly, from the log")
+    expected = _expected(settings, status)
+    status.note = f"{len(expected):,} alerts are called for; the last ones are waited for"
     _wait(lambda: expected.keys() <= listener.alerts.keys())
     emitted = {id: alert for id, (_, alert) in list(listener.alerts.items())}
     report.sent, report.alerts = traffic.sent, len(emitted)
@@ -71,15 +68,22 @@ def checked(report: Report, settings: Settings, traffic: Traffic, listener: List
     report.lost = expected.keys() - emitted.keys()
     report.wrong = {id for id, alert in emitted.items() if expected.get(id) != alert.evidence}
     report.quality = {reason: quality(reason, {*emitted}, traffic.labels) for reason in REASONS}
+    status.note = "the counts of users are compared"
     _count_users(report, settings, emitted)
     time_alerts(report, settings, list(listener.alerts.values()))
     return report
 
 
-def _expected(settings: Settings) -> dict[str, list[str]]:
+def _expected(settings: Settings, status: Status) -> dict[str, list[str]]:
     known = {profile.card: profile for profile in _events(profiles, settings)}
     (*_, model) = _events(models, settings)
-    return Judge(known, model).alerts(_events(transactions, settings))
+    return Judge(known, model).alerts(_counted(_events(transactions, settings), status))
+
+
+def _counted(events: Iterator[Transaction], status: Status) -> Iterator[Transaction]:
+    for event in events:
+        status.checked += 1
+        yield event
 
 
 def quality(reason: str, emitted: set[str], labels: set[str]) -> tuple[float, float, int]:
@@ -105,7 +109,7 @@ def _count_users(report: Report, settings: Settings, emitted: dict[str, Alert]) 
 
 def time_alerts(report: Report, settings: Settings, emitted: Sequence[tuple[float, Alert]]) -> None:
     """Note how long the alerts of the steady time took, those apart that had to wait for a checkpoint."""
-    for flow in ("suspicious", "taken_over"):
+    for flow in FLOWS:
         steady = sorted(
             (alert.at.timestamp(), heard - alert.at.timestamp())
             for heard, alert in emitted
@@ -113,22 +117,12 @@ def time_alerts(report: Report, settings: Settings, emitted: Sequence[tuple[floa
             and report.steady_since < alert.at.timestamp()
             and heard < report.steady_until
         )
-        moments = _checkpoints(settings, flow)
+        moments = checkpoints(settings, flow)
         report.checkpoints += sum(report.steady_since < moment < report.steady_until for moment in moments)
         pauses = [_pause(steady, moment) for moment in moments]
         for made, took in steady:
             waited = any(begin <= made <= end for begin, end in pauses)
             (report.waited if waited else report.between).append(took)
-
-
-def _checkpoints(settings: Settings, flow: str) -> list[float]:
-    """When the batches of a flow ended."""
-    store = ProgressStore(settings.data / "progress.db")
-    try:
-        batches = store.recent(fraud.name, flow)
-    finally:
-        store.close()
-    return [datetime.fromisoformat(batch.at).timestamp() + batch.seconds for batch in batches]
 
 
 def _pause(alerts: list[tuple[float, float]], moment: float) -> tuple[float, float]:
@@ -143,7 +137,7 @@ def _events(topic: Topic[Any], settings: Settings) -> Iterator[Any]:
         yield from (record.event for record in consumer.records(idle="1 second") if record.event)
 
 
-def _wait(reached: Any) -> None:
+def _wait(reached: Callable[[], bool]) -> None:
     deadline = time.monotonic() + _PATIENCE
     while not reached() and time.monotonic() < deadline:
         time.sleep(0.5)

@@ -1,0 +1,135 @@
+"""What a run is doing at this moment: its stage, and the figures of the last seconds."""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from penstock.apps.fraud.listener import Listener
+    from penstock.apps.fraud.traffic import Traffic
+
+STAGES = {
+    "kafka": "start Kafka",
+    "model": "train the model",
+    "start": "start the flows on Spark",
+    "steady": "judge transactions",
+    "kill": "kill -9, and recover",
+    "check": "check every alert",
+    "stop": "stop everything",
+}
+_RATE_OVER = 3.0  # seconds
+_LATENCY_OVER = 10.0
+_REMEMBERED = 30  # figures of the past, one each second
+_LATEST = 5  # alerts that are shown
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What has come and gone so far, and how fast just now; percentiles are in milliseconds."""
+
+    sent: int = 0
+    sent_rate: float = 0.0
+    alerts: int = 0
+    alert_rate: float = 0.0
+    re_emitted: int = 0
+    p50: float | None = None
+    p99: float | None = None
+
+
+class Status:
+    """Is changed by the run, and looked at by a screen in a thread of its own."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.entered: dict[str, float] = {}  # the stages so far
+        self.note = ""
+        self.checked = self.to_check = 0  # transactions
+        self.checkpoints = 0
+        self.interrupted = False
+        self.ended: float | None = None
+        self.past: deque[Figures] = deque(maxlen=_REMEMBERED)
+        self._clock, self._began = clock, clock()
+        self._samples: deque[tuple[float, int, int]] = deque([(self._began, 0, 0)])
+        self._noted = self._began
+        self._traffic: Traffic | None = None
+        self._listener: Listener | None = None
+        self._count_checkpoints: Callable[[], int] = int
+
+    @property
+    def stage(self) -> str:
+        """The stage that it is in."""
+        return next(reversed(self.entered), "")
+
+    @property
+    def seconds(self) -> float:
+        """How long it has run, or ran."""
+        return (self._clock() if self.ended is None else self.ended) - self._began
+
+    @property
+    def complete(self) -> bool:
+        """Whether it is over, and went through all stages."""
+        return self.ended is not None and self.stage == [*STAGES][-1]
+
+    def enter(self, stage: str, note: str = "") -> None:
+        """Begin the next stage."""
+        self.note = note
+        self.entered[stage] = self._clock()
+
+    def end(self) -> None:
+        """Stop the clock."""
+        self.ended = self._clock()
+
+    def interrupt(self) -> None:
+        """Note that somebody has stopped it."""
+        self.interrupted = True
+        self.note = "interrupted: stopping what was started"
+
+    def seconds_in(self, stage: str) -> float:
+        """How long it was, or has been, in a stage."""
+        names = [*self.entered]
+        later = names[names.index(stage) + 1 :]
+        until = self.entered[later[0]] if later else self._began + self.seconds
+        return until - self.entered[stage]
+
+    def watch(self, traffic: "Traffic", listener: "Listener", checkpoints: Callable[[], int]) -> None:
+        """Take the figures from these, from now on."""
+        self._traffic, self._listener, self._count_checkpoints = traffic, listener, checkpoints
+
+    @property
+    def latest(self) -> list[tuple[str, str, int, float]]:
+        """The last alerts: card, reason, how many transactions are its evidence, and the milliseconds."""
+        recent = [] if self._listener is None else list(self._listener.recent)[-_LATEST:]
+        return [(alert.card, alert.reason, len(alert.evidence), 1000 * took) for _, took, alert in recent]
+
+    def figures(self) -> Figures:
+        """Take the figures as they are now; one each second is remembered."""
+        now, found = self._clock(), Figures()
+        if self._traffic is not None and self._listener is not None:
+            found = self._measured(now, self._traffic.sent, self._listener)
+        if now - self._noted >= 1:
+            self._noted = now
+            self.past.append(found)
+            self.checkpoints = self._count_checkpoints()
+        return found
+
+    def _measured(self, now: float, sent: int, listener: "Listener") -> Figures:
+        alerts, since = listener.new, time.time() - _LATENCY_OVER
+        sent_rate, alert_rate = self._rates(now, sent, alerts)
+        took = [seconds for heard, seconds, _ in list(listener.recent) if heard > since]
+        p50, p99 = percentile(took, 0.5), percentile(took, 0.99)
+        return Figures(sent, sent_rate, alerts, alert_rate, listener.heard - alerts, p50, p99)
+
+    def _rates(self, now: float, sent: int, alerts: int) -> tuple[float, float]:
+        self._samples.append((now, sent, alerts))
+        while len(self._samples) > 2 and self._samples[1][0] <= now - _RATE_OVER:
+            self._samples.popleft()
+        then, sent_then, alerts_then = self._samples[0]
+        seconds = max(now - then, 0.001)
+        return (sent - sent_then) / seconds, (alerts - alerts_then) / seconds
+
+
+def percentile(seconds: list[float], share: float) -> float | None:
+    """The milliseconds within which a share of the alerts came; None if there are none."""
+    ordered = sorted(seconds)
+    return 1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else None

@@ -1,0 +1,111 @@
+"""What a run of the fraud application looks like while it runs: redrawn in place, or a line now and then."""
+
+import math
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from penstock.apps.fraud.status import STAGES, Figures, Status
+from penstock.cli.fraud_lines import printed
+from penstock.cli.output import milliseconds
+
+_SPINNER, _BARS = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "▁▂▃▄▅▆▇█"
+_FRAMES = 4  # a second
+
+
+@contextmanager
+def screen(status: Status, console: Console) -> Iterator[None]:
+    """Show a run for as long as the block runs, as the console allows; it is over with the block."""
+    with _shown(status, console):
+        try:
+            yield
+        finally:
+            status.end()
+
+
+def _shown(status: Status, console: Console) -> AbstractContextManager[object]:
+    if console.is_terminal and not console.is_dumb_terminal:
+        return Live(get_renderable=lambda: frame(status), console=console, refresh_per_second=_FRAMES)
+    return printed(status, console)
+
+
+def frame(status: Status) -> RenderableType:
+    """The screen at this moment; when the run is over, only what it did and how long that took."""
+    if status.ended is not None:
+        return _stages(status)
+    figures = status.figures()
+    return Group(_stages(status), "", _figures(status, figures), "", _alerts(status))
+
+
+def _stages(status: Status) -> Table:
+    table = _plain_table()
+    table.add_column(width=1)
+    table.add_column(width=25)
+    table.add_column(width=7, justify="right")
+    table.add_column(style="dim", overflow="ellipsis", no_wrap=True)
+    for name, title in STAGES.items():
+        table.add_row(*_stage(status, name, title))
+    return table
+
+
+def _stage(status: Status, name: str, title: str) -> Iterable[RenderableType]:
+    if name not in status.entered:
+        return "", Text(title, "dim"), "", ""
+    took = f"{status.seconds_in(name):.1f} s"
+    if name != status.stage or status.complete:
+        return Text("✓", "green"), title, took, ""
+    if status.ended is not None:
+        return Text("✗", "red"), Text(title, "red"), took, "interrupted" if status.interrupted else "failed"
+    spinning = _SPINNER[int(10 * status.seconds) % len(_SPINNER)]
+    return Text(spinning, "cyan"), Text(title, "bold"), took, status.note
+
+
+def _figures(status: Status, figures: Figures) -> Table:
+    table = _plain_table()
+    table.add_column(width=1)
+    table.add_column(width=13)
+    table.add_column(width=9, justify="right", style="bold")
+    table.add_column(width=10, justify="right")
+    table.add_column(style="cyan", no_wrap=True)
+    past = list(status.past)
+    sent, alerts = bars([each.sent_rate for each in past]), bars([each.alert_rate for each in past])
+    table.add_row("", "transactions", f"{figures.sent:,}", f"{figures.sent_rate:,.0f}/s", sent)
+    table.add_row("", "alerts", f"{figures.alerts:,}", f"{figures.alert_rate:,.0f}/s", alerts)
+    slow = bars([math.log10(max(each.p99, 1)) if each.p99 else 0 for each in past], least=1, most=4.5)
+    table.add_row("", "p50, p99", milliseconds(figures.p50), milliseconds(figures.p99), slow)
+    again = f"{figures.re_emitted:,} alerts re-emitted" if figures.re_emitted else ""
+    table.add_row("", "checkpoints", f"{status.checkpoints:,}", "", Text(again, "default"))
+    if status.checked:
+        table.add_row("", "checked", f"{status.checked:,}", f"of {status.to_check:,}", "")
+    return table
+
+
+def _alerts(status: Status) -> Table:
+    table = _plain_table()
+    table.add_column(width=1)
+    table.add_column(width=13, style="dim")
+    table.add_column(width=11, style="yellow")
+    table.add_column(width=8, justify="right")
+    table.add_column(style="dim", no_wrap=True)
+    for card, reason, evidence, took in reversed(status.latest):
+        table.add_row("", card, reason, milliseconds(took), f"{evidence} transactions as evidence")
+    return table
+
+
+def _plain_table() -> Table:
+    return Table(box=None, show_header=False, pad_edge=False)
+
+
+def bars(values: list[float], least: float = 0.0, most: float | None = None) -> str:
+    """Draw values as bars of text, the highest one in full unless `most` is higher.
+
+    >>> bars([0, 5, 10])
+    '▁▅█'
+    """
+    top = max([*values, least + 1e-9]) if most is None else most
+    parts = [(min(value, top) - least) / (top - least) for value in values]
+    return "".join(_BARS[max(0, min(7, int(8 * part)))] for part in parts)
