@@ -6,9 +6,9 @@ from tests.integration.test_watermark_plans import BY, Payment
 
 from penstock.log import Topic
 from penstock.process import joins, keyed, windows
-from penstock.process.logical import keeps_order, logical_plan
-from penstock.process.target import ORDER, with_order
+from penstock.process.spark.logical import keeps_order, logical_plan
 from penstock.process.windows import agg
+from penstock.process.wire.messages import ORDER, with_order
 from penstock.testing.feed import _Source
 
 PLANS = {

@@ -12,7 +12,7 @@ from tests.integration.test_sink_kafka import read
 from penstock.errors import FlowError, LedgerError
 from penstock.log import Broker, Topic
 from penstock.pipeline import verify
-from penstock.process.target import with_messages
+from penstock.process.wire.messages import with_messages
 from penstock.settings import reveal
 from penstock.targets import KafkaSink, PostgresSink, PostgresTable
 from penstock.targets.side_outputs import SinkWithSideOutputs, _refuse_apart, target_rows

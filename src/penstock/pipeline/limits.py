@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pyspark.sql import DataFrame
 
 from penstock.errors import FlowError
-from penstock.process.logical import Node, logical_plan
+from penstock.process.spark.logical import Node, logical_plan
 
 _PYTHON = ("MapIn", "FlatMapGroups", "FlatMapCoGroups", "TransformWithState", "ArrowEval", "BatchEval")
 

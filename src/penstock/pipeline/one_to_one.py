@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame
 
 from penstock.process.keyed.recent import HELD
-from penstock.process.logical import Node, logical_plan
+from penstock.process.spark.logical import Node, logical_plan
 
 _ROW_BY_ROW = ("Project", "Filter", "SubqueryAlias", "CollectMetrics", "Sort", "Window", "Repartition")
 

@@ -20,7 +20,9 @@ from penstock.log.topic import DEAD_LETTERS
 from penstock.pipeline.flow import Flow
 from penstock.pipeline.one_to_one import gives_one_result
 from penstock.process.lookup import current
-from penstock.process.source import (
+from penstock.process.time.watermark import as_source
+from penstock.process.wire.messages import MADE_BY, made_by
+from penstock.process.wire.source import (
     KnownSchemas,
     kafka_rows,
     known_schemas,
@@ -28,8 +30,6 @@ from penstock.process.source import (
     typed,
     undecodable,
 )
-from penstock.process.target import MADE_BY, made_by
-from penstock.process.windows.watermark import as_source
 from penstock.registry import Registry
 from penstock.schemas import AvroCodec, JsonSchemaCodec
 from penstock.settings import Settings

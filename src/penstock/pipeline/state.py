@@ -12,11 +12,11 @@ from penstock.errors import FlowError
 from penstock.identity import is_clock
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.job import Job
-from penstock.process.lineage import Lineage
-from penstock.process.logical import Column, Node, logical_plan, optimised_plan
-from penstock.process.pinned import Pins
-from penstock.process.side_output import SIDE_OUTPUT, STORED
-from penstock.process.state_description import described, difficulties
+from penstock.process.columns.lineage import Lineage
+from penstock.process.columns.side_output import SIDE_OUTPUT, STORED
+from penstock.process.spark.logical import Column, Node, logical_plan, optimised_plan
+from penstock.process.state.description import described, difficulties
+from penstock.process.state.pinned import Pins
 
 DESCRIPTION = "penstock.json"  # beside the checkpoint
 _STATEFUL = (

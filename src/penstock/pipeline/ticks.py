@@ -15,7 +15,7 @@ from penstock.log.client import TIMEOUT, ErrorListener, asking, configuration, e
 from penstock.log.cursor import Cursor
 from penstock.log.last_record import last_message
 from penstock.log.ledger import Offsets
-from penstock.process.source import kafka_rows
+from penstock.process.wire.source import kafka_rows
 from penstock.settings import Settings
 
 _CONFIG = {"cleanup.policy": "compact", "segment.bytes": str(16 * 1024 * 1024)}

@@ -13,7 +13,7 @@ from penstock.errors import LedgerError, TargetError
 from penstock.log import Topic
 from penstock.log.ledger import Batch, Entry
 from penstock.points import reach
-from penstock.process.target import MESSAGE, with_messages
+from penstock.process.wire.messages import MESSAGE, with_messages
 from penstock.settings import Settings
 from penstock.targets import sink as sinks
 from penstock.targets.compared import Compared

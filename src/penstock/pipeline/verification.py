@@ -19,10 +19,10 @@ from penstock.pipeline.job import Job, dead_letter_maker, flow_job
 from penstock.pipeline.malformed import between, count_in, counts, observed_in
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Planner, Span, named_topics
-from penstock.process.horizon import up_to
-from penstock.process.java_errors import java_errors
-from penstock.process.logical import logical_plan, reads_everything
-from penstock.process.source import unknown_schema
+from penstock.process.spark.java_errors import java_errors
+from penstock.process.spark.logical import logical_plan, reads_everything
+from penstock.process.time.horizon import up_to
+from penstock.process.wire.source import unknown_schema
 from penstock.registry import Registry
 from penstock.settings import Settings
 from penstock.targets import Inspection
