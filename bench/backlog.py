@@ -20,7 +20,7 @@ from penstock.log import Broker, Topic, apply
 from penstock.pipeline import Pipeline, Runner, verify
 from penstock.pipeline.flow import Mode
 from penstock.process import session, windows
-from penstock.process.java_client import java_settings
+from penstock.process.spark.java_client import java_settings
 from penstock.settings import Settings
 
 WAITING = 10_000_000

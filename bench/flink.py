@@ -18,8 +18,8 @@ from penstock.local import jars, running
 from penstock.local.lock import held
 from penstock.log import Broker
 from penstock.process import session
-from penstock.process.java_client import java_settings
-from penstock.process.source import kafka_rows
+from penstock.process.spark.java_client import java_settings
+from penstock.process.wire.source import kafka_rows
 from penstock.settings import Settings
 
 TOPIC, PARTITIONS, KEYS = "bench.amounts", 2, 100_000

@@ -17,7 +17,7 @@ from penstock.log.ledger import Batch
 from penstock.pipeline import Pipeline, Runner
 from penstock.pipeline.progress import ProgressStore
 from penstock.process import session
-from penstock.process.java_client import java_settings
+from penstock.process.spark.java_client import java_settings
 from penstock.settings import Settings
 from penstock.sinks import KafkaSink
 

@@ -93,7 +93,7 @@ need_java() {
 
 need_jars() { "$VENV/bin/python" -m penstock.local jars; }
 
-need_archive() { "$VENV/bin/python" -m penstock.process.make_archive; }
+need_archive() { "$VENV/bin/python" -m penstock.process.spark.make_archive; }
 
 # Two set-ups at once would write into the same environment: the second one waits for the first.
 take_turns() {

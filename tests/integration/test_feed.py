@@ -14,8 +14,8 @@ from penstock.errors import FlowError, TopicError
 from penstock.events import Event
 from penstock.log import Broker, Producer, Table, Topic, apply
 from penstock.process import joins, windows
-from penstock.process.source import KnownSchemas, kafka_rows, typed
 from penstock.process.windows import Watermark, agg
+from penstock.process.wire.source import KnownSchemas, kafka_rows, typed
 from penstock.testing import Feed, Sent, Tombstone
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

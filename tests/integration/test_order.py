@@ -7,8 +7,8 @@ from tests.integration.test_watermark_plans import BY, Payment
 from penstock.log import Topic
 from penstock.pipeline.logical import keeps_order, logical_plan
 from penstock.process import joins, keyed, windows
-from penstock.process.target import ORDER, with_order
 from penstock.process.windows import agg
+from penstock.process.wire.messages import ORDER, with_order
 from penstock.testing.feed import _Source
 
 PLANS = {

@@ -8,7 +8,7 @@ from tests import quick
 
 from penstock.errors import SettingsError
 from penstock.process import session
-from penstock.process.class_archive import archive, java_options
+from penstock.process.spark.class_archive import archive, java_options
 from penstock.settings import Secret, Settings
 
 

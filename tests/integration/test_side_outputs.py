@@ -13,7 +13,7 @@ from tests.integration.test_sink_kafka import read
 from penstock.errors import FlowError, LedgerError
 from penstock.log import Broker, Topic
 from penstock.pipeline import verify
-from penstock.process.target import with_messages
+from penstock.process.wire.messages import with_messages
 from penstock.settings import reveal
 from penstock.sinks import KafkaSink, PostgresSink, PostgresTable
 from penstock.sinks.side_outputs import TableWithSideOutputs, _refuse_apart, table_rows

@@ -10,8 +10,8 @@ from penstock.events import Event
 from penstock.log import Topic
 from penstock.process import dedup, joins, keyed, patterns, windows
 from penstock.process.patterns import Pattern
+from penstock.process.time.watermark import as_source, ticking
 from penstock.process.windows import Late, agg
-from penstock.process.windows.watermark import as_source, ticking
 from penstock.testing.feed import _Source
 from penstock.testing.feed_clock import FeedClock
 

@@ -6,7 +6,7 @@ from confluent_kafka import KafkaError
 from penstock.errors import AuthenticationError, AuthorizationError, LogError, SettingsError
 from penstock.log.access import is_refused
 from penstock.log.client import ErrorListener, configuration, explain
-from penstock.process.java_errors import client_error
+from penstock.process.spark.java_errors import client_error
 from penstock.settings import Settings
 
 SETTINGS = Settings(kafka={"bootstrap.servers": "broker:9093", "sasl.username": "ada"})

@@ -5,7 +5,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from penstock.errors import SettingsError
-from penstock.process.java_client import java_settings
+from penstock.process.spark.java_client import java_settings
 from penstock.settings import Settings
 
 SERVER = {"bootstrap.servers": "broker:9092"}

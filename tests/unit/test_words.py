@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 EVERYWHERE = ("src", "docs", "help")
 WORDS = [
     # (what is banned, where, files that keep a stored spelling)
-    (r"\bOUTLET|outlets?\b|outlet_", EVERYWHERE, ("process/side_output.py",)),
+    (r"\bOUTLET|outlets?\b|outlet_", EVERYWHERE, ("process/columns/side_output.py",)),
     (r"\bset aside\b", EVERYWHERE, ()),
     (r"\b_?alarm(s|ed)?\b|_alarm\b|ALARM", EVERYWHERE, ("process/keyed/step.py",)),
     (r"(?i)promis(e|es|ed|ing)\b", EVERYWHERE, ()),
@@ -25,7 +25,7 @@ WORDS = [
     (r"\blookup\.everywhere\b|\bdef everywhere\b", EVERYWHERE, ()),
     (r"replay[-_]dead|\bReplayed\b|\blog\.replay\b", EVERYWHERE, ()),
     (r"(?i)\btold\b|_told\b|\btold_", EVERYWHERE, (
-        "process/windows/sessions.py", "process/windows/sliding.py", "process/windows/naming.py")),
+        "process/windows/sessions.py", "process/windows/sliding.py", "process/columns/naming.py")),
     (r"(?<!\.)\b_?tells?\b|\bTells?\b", EVERYWHERE, ()),
     (r"(?i)\brepetitions?\b", EVERYWHERE, ()),
     (r"\bsay=|\bsay: \w+ [|=]|\bself\._?say\b|\b_say\b|\bSay = |`say`", EVERYWHERE, ()),

@@ -7,7 +7,7 @@ from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.progress import Progress, ProgressStore
 from penstock.pipeline.runner import Runner
 from penstock.pipeline.stored import Stored, stored_state
-from penstock.pipeline.verify import Verification, verify
+from penstock.pipeline.verification import Verification, verify
 
 __all__ = [
     "Conservation",

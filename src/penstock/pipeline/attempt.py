@@ -28,8 +28,8 @@ from penstock.pipeline.recovery import Recovery
 from penstock.pipeline.settled import SettledBatches
 from penstock.pipeline.state import pins_of, refuse_changed_state
 from penstock.points import reach
-from penstock.process.java_client import java_settings
-from penstock.process.pinned import Pins, pinning
+from penstock.process.spark.java_client import java_settings
+from penstock.process.state.pinned import Pins, pinning
 from penstock.sinks.sink import Sink
 
 _TICK = 0.1

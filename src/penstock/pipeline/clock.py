@@ -30,8 +30,8 @@ from penstock.pipeline.ticks import Ticks
 from penstock.pipeline.tracker import MOST, QUIET, Demand, Writer
 from penstock.pipeline.upstream import Upstream
 from penstock.points import reach
-from penstock.process.windows.lineage import SourceColumn, columns_of
-from penstock.process.windows.watermark import TimeLine, Watermark, ticking
+from penstock.process.time.source_columns import SourceColumn, columns_of
+from penstock.process.time.watermark import TimeLine, Watermark, ticking
 
 _GENERATION = "clock.json"  # beside the checkpoint: ticks of an earlier checkpoint are not ours
 _MICROSECOND = timedelta(microseconds=1)

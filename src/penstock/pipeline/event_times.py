@@ -12,8 +12,8 @@ from penstock.log.ledger import Offsets
 from penstock.pipeline.observed import PLACES, Observation, maxima
 from penstock.pipeline.plan import Planner
 from penstock.pipeline.tracker import Demand, Maxima, WatermarkTracker, Writer
-from penstock.process.source import kafka_rows, typed
-from penstock.process.windows.watermark import TimeLine
+from penstock.process.time.watermark import TimeLine
+from penstock.process.wire.source import kafka_rows, typed
 
 _Read = Mapping[int, int]
 

@@ -20,7 +20,9 @@ from penstock.pipeline.flow import Flow
 from penstock.pipeline.logical import is_narrow, keeps_order, logical_plan
 from penstock.pipeline.one_to_one import gives_one_result
 from penstock.process.lookup import current
-from penstock.process.source import (
+from penstock.process.time.watermark import as_source
+from penstock.process.wire.messages import MADE_BY, encoded, made_by, with_id, with_messages, with_order
+from penstock.process.wire.source import (
     KnownSchemas,
     kafka_rows,
     known_schemas,
@@ -28,8 +30,6 @@ from penstock.process.source import (
     typed,
     undecodable,
 )
-from penstock.process.target import MADE_BY, encoded, made_by, with_id, with_messages, with_order
-from penstock.process.windows.watermark import as_source
 from penstock.registry import Registry
 from penstock.schemas import AvroCodec, JsonSchemaCodec
 from penstock.settings import Settings

@@ -28,7 +28,7 @@ from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Planner, named_topics
 from penstock.pipeline.positions import Positions
 from penstock.pipeline.progress import Progress, ProgressStore
-from penstock.process.session import session, shuffle_parts
+from penstock.process.spark.session import session, shuffle_parts
 from penstock.registry import Registry
 from penstock.settings import Settings
 

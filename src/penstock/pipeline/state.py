@@ -12,10 +12,10 @@ from penstock.errors import FlowError
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.job import Job
 from penstock.pipeline.logical import Column, Node, logical_plan, optimised_plan
-from penstock.process.lineage import Lineage
-from penstock.process.pinned import Pins
-from penstock.process.side_output import SIDE_OUTPUT, STORED
-from penstock.process.state_description import described, difficulties
+from penstock.process.columns.lineage import Lineage
+from penstock.process.columns.side_output import SIDE_OUTPUT, STORED
+from penstock.process.state.description import described, difficulties
+from penstock.process.state.pinned import Pins
 
 DESCRIPTION = "penstock.json"  # beside the checkpoint
 CLOCKS = "_penstock_clock."  # topics of watermarks

@@ -16,12 +16,12 @@ from pyspark.sql.types import StructType
 from penstock.errors import FlowError
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.state import DESCRIPTION
-from penstock.process.keyed.buckets import RUNS
-from penstock.process.keyed.runs import GONE, HASH
-from penstock.process.lineage import NOTHING, Lineage
-from penstock.process.migration import renamed
-from penstock.process.state_description import key_names, top_lineage
-from penstock.process.vectorised import unpack
+from penstock.process.columns.lineage import NOTHING, Lineage
+from penstock.process.state.buckets import RUNS
+from penstock.process.state.description import key_names, top_lineage
+from penstock.process.state.migration import renamed
+from penstock.process.state.runs import GONE, HASH
+from penstock.process.state.vectorised import unpack
 from penstock.settings import Settings
 
 _VECTORISED = "transformWithState"

@@ -14,7 +14,7 @@ from penstock.log import Broker
 from penstock.log.access import is_denied
 from penstock.log.client import TIMEOUT, ErrorListener, asking, configuration, explain, is_transient
 from penstock.log.ledger import Offsets
-from penstock.process.source import kafka_rows
+from penstock.process.wire.source import kafka_rows
 from penstock.settings import Settings
 
 _CONFIG = {"cleanup.policy": "compact", "segment.bytes": str(16 * 1024 * 1024)}

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.process.windows.watermark import TimeLine
+from penstock.process.time.watermark import TimeLine
 
 Maxima = Mapping[TimeLine, Mapping[str, int]]  # the highest time of each writer, in microseconds
 Named = tuple[str, str]  # a source, and a writer's name there

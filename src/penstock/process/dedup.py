@@ -11,11 +11,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from penstock.durations import duration
 from penstock.errors import FlowError
-from penstock.process.side_output import SIDE_OUTPUT
-from penstock.process.vectorised import Stepped, vectorised
-from penstock.process.windows.kept import EVENT
-from penstock.process.windows.late import Late
-from penstock.process.windows.naming import (
+from penstock.process.columns.naming import (
     checked_buckets,
     event_time,
     keys_of,
@@ -23,9 +19,13 @@ from penstock.process.windows.naming import (
     refuse_keys,
     refuse_own,
 )  # fmt: skip
-from penstock.process.windows.order import OFFSET, PARTITION, US, order_of
+from penstock.process.columns.side_output import SIDE_OUTPUT
+from penstock.process.state.vectorised import Stepped, vectorised
+from penstock.process.time.late import Late
+from penstock.process.time.order import OFFSET, PARTITION, US, order_of
+from penstock.process.time.watermark import Watermark, as_watermark
+from penstock.process.windows.kept import EVENT
 from penstock.process.windows.shape import MICROSECOND
-from penstock.process.windows.watermark import Watermark, as_watermark
 
 _ROW, _KEY, _SEEN = "_row", "_key", "_seen"
 _LOG = (PARTITION, OFFSET, US)  # the order of the log

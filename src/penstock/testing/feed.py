@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import StructField, StructType
 
 from penstock.log import Topic
-from penstock.process.windows.watermark import as_source, ticking
+from penstock.process.time.watermark import as_source, ticking
 from penstock.sinks.tasks import task_errors
 from penstock.testing.feed_clock import FeedClock
 from penstock.testing.topic_rows import TopicRows

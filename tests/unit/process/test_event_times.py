@@ -3,7 +3,7 @@
 from penstock.pipeline.event_times import EventTimes
 from penstock.pipeline.observed import Observation
 from penstock.pipeline.tracker import Demand
-from penstock.process.windows.watermark import TimeLine
+from penstock.process.time.watermark import TimeLine
 
 LINE = TimeLine("views", "at")
 

@@ -2,7 +2,7 @@
 
 import io
 
-from penstock.process.java_output import pass_on
+from penstock.process.spark.java_output import pass_on
 
 SAID = b"""WARNING: Using incubator modules: jdk.incubator.vector
 Setting default log level to "WARN".

@@ -14,12 +14,12 @@ from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, Stru
 
 from penstock.events import Event, Precision
 from penstock.log import Topic
+from penstock.process.columns.lineage import Lineage, lineage_of, lineages, original
 from penstock.process.dedup import FirstStep
-from penstock.process.lineage import Lineage, lineage_of, lineages, original
-from penstock.process.migration import migrated, renamed
-from penstock.process.reordering import ReorderStep
-from penstock.process.state_description import StateDescription, described, difficulties
-from penstock.process.vectorised import BEFORE, pack, unpack
+from penstock.process.state.description import StateDescription, described, difficulties
+from penstock.process.state.migration import migrated, renamed
+from penstock.process.state.vectorised import BEFORE, pack, unpack
+from penstock.process.time.reordering import ReorderStep
 from penstock.process.windows.aggregates import Average, Collect, Count, Distinct, First, Last, Max, Sum, Top
 from penstock.process.windows.panes import Panes
 from penstock.process.windows.sessions import Sessions

@@ -5,8 +5,8 @@ from random import Random
 import polars as pl
 import pytest
 
-from penstock.process.reordering import ReorderStep
-from penstock.process.vectorised import BEFORE, FOREVER
+from penstock.process.state.vectorised import BEFORE, FOREVER
+from penstock.process.time.reordering import ReorderStep
 
 ROWS = {"_us": pl.Int64, "_partition": pl.Int32, "_offset": pl.Int64, "_event": pl.Int64}
 

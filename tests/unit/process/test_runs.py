@@ -5,7 +5,7 @@ from random import Random
 import polars as pl
 import pytest
 
-from penstock.process.keyed.runs import GONE, HASH, find, find_all, first_to_merge, merged
+from penstock.process.state.runs import GONE, HASH, find, find_all, first_to_merge, merged
 
 BY = ["card", "shop"]
 SCHEMA = {HASH: pl.Int64, GONE: pl.Boolean, "card": pl.String, "shop": pl.Int64, "n": pl.Int64}

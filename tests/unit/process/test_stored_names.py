@@ -8,20 +8,20 @@ from pyspark.sql.types import LongType, NullType, StringType, StructField, Struc
 
 from penstock.log.redrive import _GROUP
 from penstock.pipeline.state import _operator, _used, compare_state
+from penstock.process.columns.lineage import lineage_of
+from penstock.process.columns.side_output import SIDE_OUTPUT
 from penstock.process.keyed.function import KeyedFunction
 from penstock.process.keyed.step import KeyedStep
-from penstock.process.lineage import lineage_of
-from penstock.process.migration import migrated
-from penstock.process.pinned import Pins
-from penstock.process.reordering import _STATE
-from penstock.process.side_output import SIDE_OUTPUT
-from penstock.process.state_description import StateDescription, described, difficulties
-from penstock.process.target import stored_names
-from penstock.process.vectorised import BEFORE
+from penstock.process.state.description import StateDescription, described, difficulties
+from penstock.process.state.migration import migrated
+from penstock.process.state.pinned import Pins
+from penstock.process.state.vectorised import BEFORE
+from penstock.process.time.reordering import _STATE
 from penstock.process.windows.kept import RETRACTED, RETRACTIONS
 from penstock.process.windows.sessions import Sessions
 from penstock.process.windows.shape import MICROSECOND, Session, Sliding
 from penstock.process.windows.sliding import Slides
+from penstock.process.wire.messages import stored_names
 
 ROWS = pl.DataFrame(schema={"key": pl.String, "_us": pl.Int64})
 

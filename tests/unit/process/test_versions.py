@@ -20,9 +20,9 @@ from penstock.process.joins.versions import (
     VERSION_KIND,
     VersionsStep,
 )
-from penstock.process.keyed.runs import GONE, HASH, merged
-from penstock.process.vectorised import BEFORE
-from penstock.process.windows.order import OFFSET, PARTITION, US
+from penstock.process.state.runs import GONE, HASH, merged
+from penstock.process.state.vectorised import BEFORE
+from penstock.process.time.order import OFFSET, PARTITION, US
 
 RUN = {
     KEY: pl.String,

@@ -23,8 +23,8 @@ from penstock.process.joins.view import (
     moved,
     net,
 )
-from penstock.process.keyed.runs import GONE, HASH
-from penstock.process.source import SOURCE
+from penstock.process.state.runs import GONE, HASH
+from penstock.process.wire.source import SOURCE
 
 ROW = pl.Struct({"value": pl.Int64})
 RUN = {

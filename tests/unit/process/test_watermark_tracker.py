@@ -3,7 +3,7 @@
 from random import Random
 
 from penstock.pipeline.tracker import MOST, Demand, WatermarkTracker, Writer
-from penstock.process.windows.watermark import TimeLine
+from penstock.process.time.watermark import TimeLine
 
 LINE = TimeLine("views", "at")
 DELAY = 30

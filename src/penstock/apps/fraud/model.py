@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from penstock.apps.fraud.events import Model, history, models
 from penstock.log import Producer
 from penstock.process import keyed, session
-from penstock.process.source import kafka_rows, known_schemas, typed
+from penstock.process.wire.source import kafka_rows, known_schemas, typed
 from penstock.settings import Settings
 
 NAME = "logistic"

@@ -10,7 +10,8 @@ from pyspark.sql.types import BooleanType, StructType
 
 from penstock.durations import duration
 from penstock.errors import FlowError
-from penstock.process.horizon import passed
+from penstock.process.columns.keys import comparable, is_plain
+from penstock.process.columns.refusals import refuse_few_buckets, refuse_missing, refuse_unlike
 from penstock.process.joins.versions import (
     CLOCK,
     CORRECTED,
@@ -24,25 +25,24 @@ from penstock.process.joins.versions import (
     VERSION_KIND,
     VersionsStep,
 )
-from penstock.process.keyed.buckets import Buckets
-from penstock.process.keyed.hashes import key_bucket, row_hash
-from penstock.process.keyed.runs import GONE, HASH
-from penstock.process.keys import comparable, is_plain
-from penstock.process.refusals import refuse_few_buckets, refuse_missing, refuse_unlike
-from penstock.process.reordering import reordered
-from penstock.process.source import SOURCE
-from penstock.process.state_description import StateDescription
-from penstock.process.table_changes import whole_row
-from penstock.process.vectorised import empty_frame, through_buckets
-from penstock.process.windows.order import (
+from penstock.process.state.buckets import Buckets
+from penstock.process.state.description import StateDescription
+from penstock.process.state.hashes import key_bucket, row_hash
+from penstock.process.state.runs import GONE, HASH
+from penstock.process.state.vectorised import empty_frame, through_buckets
+from penstock.process.time.horizon import passed
+from penstock.process.time.order import (
     ORDER,
     order_of,
     required_time,
     source_parts,
     timestamp,
 )
+from penstock.process.time.reordering import reordered
+from penstock.process.time.watermark import Watermark, as_watermark
 from penstock.process.windows.shape import MICROSECOND
-from penstock.process.windows.watermark import Watermark, as_watermark
+from penstock.process.wire.source import SOURCE
+from penstock.process.wire.table_changes import whole_row
 
 Early = Literal["wait", "correct"]
 

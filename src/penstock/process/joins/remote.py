@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 
 from penstock.durations import duration
 from penstock.errors import FlowError
-from penstock.process.vectorised import arrow_batches, arrow_schema, empty_frame
+from penstock.process.state.vectorised import arrow_batches, arrow_schema, empty_frame
 from penstock.settings import Secret, reveal
 
 Ask = Callable[[list[Any]], pl.DataFrame]

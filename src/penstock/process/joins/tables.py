@@ -11,6 +11,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from penstock.errors import FlowError
+from penstock.process.columns.keys import as_text, comparable, is_plain, is_readable
+from penstock.process.columns.refusals import refuse_few_buckets, refuse_missing, refuse_unlike
 from penstock.process.joins.view import (
     ID,
     KEY,
@@ -27,16 +29,14 @@ from penstock.process.joins.view import (
     net,
 )
 from penstock.process.joins.within import How
-from penstock.process.keyed.buckets import Buckets
-from penstock.process.keyed.hashes import key_bucket, row_hash
-from penstock.process.keyed.runs import GONE, HASH
 from penstock.process.keyed.stateful import stateful
-from penstock.process.keys import as_text, comparable, is_plain, is_readable
-from penstock.process.refusals import refuse_few_buckets, refuse_missing, refuse_unlike
-from penstock.process.source import DELETED, SOURCE
-from penstock.process.state_description import StateDescription
-from penstock.process.table_changes import is_gone, newest_of_one_partition, whole_row
-from penstock.process.vectorised import arrow_batches, arrow_schema, empty_frame, through_buckets
+from penstock.process.state.buckets import Buckets
+from penstock.process.state.description import StateDescription
+from penstock.process.state.hashes import key_bucket, row_hash
+from penstock.process.state.runs import GONE, HASH
+from penstock.process.state.vectorised import arrow_batches, arrow_schema, empty_frame, through_buckets
+from penstock.process.wire.source import DELETED, SOURCE
+from penstock.process.wire.table_changes import is_gone, newest_of_one_partition, whole_row
 
 CHANGE = "change"
 _ROW = "_row"

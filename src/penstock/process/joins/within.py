@@ -12,11 +12,11 @@ from pyspark.sql.types import BooleanType, DataType, NumericType, StringType
 
 from penstock.durations import duration
 from penstock.errors import FlowError
-from penstock.process.refusals import refuse_missing, refuse_unlike
-from penstock.process.source import SOURCE
-from penstock.process.windows.order import TIME, timestamp
+from penstock.process.columns.refusals import refuse_missing, refuse_unlike
+from penstock.process.time.order import TIME, timestamp
+from penstock.process.time.watermark import Watermark, as_watermark
 from penstock.process.windows.shape import MICROSECOND
-from penstock.process.windows.watermark import Watermark, as_watermark
+from penstock.process.wire.source import SOURCE
 
 How = Literal["inner", "left", "right", "full"]
 Reach = str | timedelta | tuple[str | timedelta, str | timedelta]

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from penstock.durations import duration
 from penstock.process.keyed.recent import EVENT, REACH, RECENT
-from penstock.process.windows.order import US
+from penstock.process.time.order import US
 
 Condition = Callable[[Column], Column]
 Within = str | timedelta | None

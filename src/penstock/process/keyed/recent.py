@@ -10,11 +10,10 @@ from pyspark.sql.types import StructType
 
 from penstock.durations import duration
 from penstock.errors import FlowError
+from penstock.process.columns.refusals import refuse_missing
 from penstock.process.keyed.tables import NOW, Tables
-from penstock.process.pinned import ADDED, Pin, pinned
-from penstock.process.refusals import refuse_missing
-from penstock.process.source import SOURCE
-from penstock.process.windows.order import (
+from penstock.process.state.pinned import ADDED, Pin, pinned
+from penstock.process.time.order import (
     OFFSET,
     ORDER,
     PARTITION,
@@ -24,7 +23,8 @@ from penstock.process.windows.order import (
     required_time,
     source_parts,
 )
-from penstock.process.windows.watermark import Watermark, as_watermark
+from penstock.process.time.watermark import Watermark, as_watermark
+from penstock.process.wire.source import SOURCE
 
 EVENT, RECENT, TRUNCATED = "event", "recent", "truncated"
 REACH = "_reach"  # in the event: how far back the recent ones go, in microseconds

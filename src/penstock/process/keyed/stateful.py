@@ -11,16 +11,16 @@ from pyspark.sql.types import DoubleType, FloatType, StructType, TimestampType
 
 from penstock.durations import duration
 from penstock.errors import FlowError
-from penstock.process.keyed.buckets import Buckets
+from penstock.process.columns.refusals import refuse_missing
 from penstock.process.keyed.function import Frames, KeyedFunction, OverColumns
-from penstock.process.keyed.runs import HASH
 from penstock.process.keyed.step import DUE, KeyedStep
-from penstock.process.refusals import refuse_missing
-from penstock.process.state_description import StateDescription
-from penstock.process.vectorised import empty_frame, through_buckets
-from penstock.process.windows.order import TIME, order_of, required_time
+from penstock.process.state.buckets import Buckets
+from penstock.process.state.description import StateDescription
+from penstock.process.state.runs import HASH
+from penstock.process.state.vectorised import empty_frame, through_buckets
+from penstock.process.time.order import TIME, order_of, required_time
+from penstock.process.time.watermark import Watermark, as_watermark
 from penstock.process.windows.shape import MICROSECOND
-from penstock.process.windows.watermark import Watermark, as_watermark
 
 Schema = StructType | str
 

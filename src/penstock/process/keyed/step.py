@@ -7,8 +7,8 @@ from typing import Protocol
 import polars as pl
 
 from penstock.process.keyed.function import KeyedFunction
-from penstock.process.keyed.runs import GONE, HASH, find
-from penstock.process.windows.order import OFFSET, ORDER, PARTITION, US
+from penstock.process.state.runs import GONE, HASH, find
+from penstock.process.time.order import OFFSET, ORDER, PARTITION, US
 
 DUE = "due"  # whether a key's timer has fired
 TIMER, TOUCHED = "_alarm", "_touched"  # as checkpoints have them

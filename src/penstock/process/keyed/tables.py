@@ -8,10 +8,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from penstock.errors import FlowError
-from penstock.process.pinned import ADDED, Pin, pinned
-from penstock.process.refusals import refuse_unlike
-from penstock.process.source import DELETED, SOURCE
-from penstock.process.table_changes import is_gone, newest_of_one_partition
+from penstock.process.columns.refusals import refuse_unlike
+from penstock.process.state.pinned import ADDED, Pin, pinned
+from penstock.process.wire.source import DELETED, SOURCE
+from penstock.process.wire.table_changes import is_gone, newest_of_one_partition
 
 NOW = "_now"  # the event that has come, with its place; null where a table's row has
 _VERSION, _ROW = "version", "row"

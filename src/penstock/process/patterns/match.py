@@ -14,8 +14,8 @@ from penstock.process.patterns.match_absent import match_absent
 from penstock.process.patterns.match_once import MatchOnce
 from penstock.process.patterns.once import FITS, MATCHED
 from penstock.process.patterns.pattern import Condition, Pattern, Step
-from penstock.process.source import SOURCE
-from penstock.process.windows.watermark import Watermark
+from penstock.process.time.watermark import Watermark
+from penstock.process.wire.source import SOURCE
 
 
 def match(

@@ -1,8 +1,8 @@
 """Windows over time: tumbling, hopping, sliding and session, native or with a policy for late events."""
 
+from penstock.process.time.late import Late
+from penstock.process.time.watermark import Watermark
 from penstock.process.windows import agg
-from penstock.process.windows.late import Late
-from penstock.process.windows.watermark import Watermark
 from penstock.process.windows.windowing import (
     PROCESSING_TIME,
     Windowing,

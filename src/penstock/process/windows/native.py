@@ -6,10 +6,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from penstock.errors import FlowError
-from penstock.process.horizon import passed
+from penstock.process.columns.naming import quoted, refuse_taken
+from penstock.process.time.horizon import passed
+from penstock.process.time.order import TIME
 from penstock.process.windows.kept import END, KIND, ON_TIME, START
-from penstock.process.windows.naming import quoted, refuse_taken
-from penstock.process.windows.order import TIME
 from penstock.process.windows.shape import Fixed, Session
 
 RANK = "rank"

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from penstock.process.time.order import US
 from penstock.process.windows.kept import END, KIND, RETRACTED, START, Kept, Taken, flag, kind
-from penstock.process.windows.order import US
 from penstock.process.windows.shape import MICROSECOND, Session
 
 _GROUP, _CHANGED = "_group", "_changed"

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from penstock.process.time.order import US
 from penstock.process.windows.kept import END, EVENT, START, Kept, Taken, flag, kind
-from penstock.process.windows.order import US
 from penstock.process.windows.overflow import refuse_overflow
 from penstock.process.windows.shape import MICROSECOND, Sliding
 

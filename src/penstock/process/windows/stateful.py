@@ -10,14 +10,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, LongType, NullType, StringType, StructField, StructType
 
 from penstock.errors import DataError
-from penstock.process.lineage import original
-from penstock.process.side_output import SIDE_OUTPUT
-from penstock.process.vectorised import BEFORE, Step, Stepped, vectorised
+from penstock.process.columns.lineage import original
+from penstock.process.columns.naming import named, quoted, type_of
+from penstock.process.columns.side_output import SIDE_OUTPUT
+from penstock.process.state.vectorised import BEFORE, Step, Stepped, vectorised
+from penstock.process.time.late import Late
+from penstock.process.time.order import TIME, US, order_of
 from penstock.process.windows.aggregates import Aggregate
 from penstock.process.windows.kept import END, EVENT, KIND, ROWS, START, Kept
-from penstock.process.windows.late import Late
-from penstock.process.windows.naming import named, quoted, type_of
-from penstock.process.windows.order import TIME, US, order_of
 from penstock.process.windows.panes import Panes
 from penstock.process.windows.sessions import Sessions
 from penstock.process.windows.shape import MICROSECOND, Fixed, Session, Shape, Sliding

@@ -10,12 +10,7 @@ from pyspark.sql import functions as F
 
 from penstock.durations import duration
 from penstock.errors import FlowError
-from penstock.process.side_output import SIDE_OUTPUT
-from penstock.process.windows import native, stateful
-from penstock.process.windows.aggregates import Aggregate
-from penstock.process.windows.kept import END, KIND, ON_TIME, START
-from penstock.process.windows.late import Late
-from penstock.process.windows.naming import (
+from penstock.process.columns.naming import (
     checked_buckets,
     event_time,
     keys_of,
@@ -23,9 +18,14 @@ from penstock.process.windows.naming import (
     refuse_own,
     refuse_taken,
 )  # fmt: skip
-from penstock.process.windows.order import since_epoch
+from penstock.process.columns.side_output import SIDE_OUTPUT
+from penstock.process.time.late import Late
+from penstock.process.time.order import since_epoch
+from penstock.process.time.watermark import Watermark, as_watermark
+from penstock.process.windows import native, stateful
+from penstock.process.windows.aggregates import Aggregate
+from penstock.process.windows.kept import END, KIND, ON_TIME, START
 from penstock.process.windows.shape import Fixed, Session, Shape, Sliding
-from penstock.process.windows.watermark import Watermark, as_watermark
 
 Emit = Literal["final", "early"]
 Transform = Callable[[DataFrame], DataFrame]

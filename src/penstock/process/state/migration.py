@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from penstock.errors import FlowError
-from penstock.process.lineage import NOTHING, Lineage
+from penstock.process.columns.lineage import NOTHING, Lineage
 
 Types = Mapping[str, Any]  # of Polars, by the names of columns or fields
 

@@ -18,9 +18,9 @@ from uuid import uuid4
 import polars as pl
 import pyarrow as pa
 
-from penstock.process.lineage import Lineage
-from penstock.process.migration import migrated
-from penstock.process.vectorised import pack
+from penstock.process.columns.lineage import Lineage
+from penstock.process.state.migration import migrated
+from penstock.process.state.vectorised import pack
 
 _LONG = 600.0  # seconds after which no task can be about to use a file
 

@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 
 from penstock.errors import SettingsError
 from penstock.local import jars
-from penstock.process.class_archive import java_options
-from penstock.process.java_output import start_java
-from penstock.process.unsignalled import unsignalled
+from penstock.process.spark.class_archive import java_options
+from penstock.process.spark.java_output import start_java
+from penstock.process.spark.unsignalled import unsignalled
 from penstock.settings import Secret, Settings, guard, reveal
 
 # Real-time mode needs RocksDB and checkpoint format 2, which also keeps a zombie task from spoiling state.
@@ -49,7 +49,7 @@ _SPARKS_REDACTION = "(?i)secret|password|token|access[.]?key"
 _PLAIN = {
     "spark.executor.defaultJavaOptions": f"{_LIMITS} {_COMPILED}",
     "spark.scheduler.mode": "FAIR",
-    "spark.python.daemon.module": "penstock.process.daemon",
+    "spark.python.daemon.module": "penstock.process.spark.daemon",
     # A flow has dozens of generated classes: what does not fit is compiled anew for every batch.
     "spark.sql.codegen.cache.maxEntries": "2000",
     "spark.sql.session.timeZone": "UTC",

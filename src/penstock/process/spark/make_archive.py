@@ -1,4 +1,4 @@
-"""Makes the archive of Spark's classes: `python -m penstock.process.make_archive`, which `make setup` calls.
+"""Makes the archive of Spark's classes; `make setup` calls `python -m penstock.process.spark.make_archive`.
 
 Java writes it when a process ends that was asked to. So a process does a little of what flows do, and ends.
 """
@@ -11,8 +11,8 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from penstock.process.class_archive import archive
-from penstock.process.session import session
+from penstock.process.spark.class_archive import archive
+from penstock.process.spark.session import session
 
 _TIMEOUT = 180
 
@@ -22,7 +22,7 @@ def make(made: Path) -> None:
     made.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=made.parent) as folder:
         growing = Path(folder) / made.name
-        command = [sys.executable, "-m", "penstock.process.make_archive", str(growing)]
+        command = [sys.executable, "-m", "penstock.process.spark.make_archive", str(growing)]
         subprocess.run(command, check=True, timeout=_TIMEOUT, capture_output=True)
         for other in made.parent.glob("spark-*.jsa"):
             other.unlink()

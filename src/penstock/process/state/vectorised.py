@@ -17,9 +17,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import BinaryType, StructField, StructType
 
-from penstock.process.lineage import Lineage, lineage_of
-from penstock.process.migration import migrated
-from penstock.process.state_description import StateDescription
+from penstock.process.columns.lineage import Lineage, lineage_of
+from penstock.process.state.description import StateDescription
+from penstock.process.state.migration import migrated
 
 BEFORE, FOREVER = -(2**62), 2**62  # watermarks: before the first one, and at the end of a batch query
 STATE = "kept binary, last long, dropped long, missed long"  # of a bucket: frame, last watermark, two counts

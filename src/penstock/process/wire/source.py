@@ -13,10 +13,10 @@ from penstock.errors import UnknownSubjectError
 from penstock.log import Table, Topic
 from penstock.log.ledger import Offsets
 from penstock.log.topic import DEAD_LETTERS
-from penstock.process.decoding import ERROR, EVENT, UNKNOWN_SCHEMA, decoded
-from penstock.process.java_client import java_settings
-from penstock.process.lineage import lineages
-from penstock.process.parsing import schema_id
+from penstock.process.columns.lineage import lineages
+from penstock.process.spark.java_client import java_settings
+from penstock.process.wire.decoding import ERROR, EVENT, UNKNOWN_SCHEMA, decoded
+from penstock.process.wire.parsing import schema_id
 from penstock.registry import Registry
 from penstock.schemas import WrittenSchema
 from penstock.settings import Settings

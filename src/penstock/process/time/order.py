@@ -5,8 +5,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from penstock.errors import DataError, FlowError
-from penstock.process.refusals import refuse_missing
-from penstock.process.source import SOURCE
+from penstock.process.columns.refusals import refuse_missing
+from penstock.process.wire.source import SOURCE
 
 TIME = "_time"  # the column of which Spark makes the watermark; null where an event is dated too far ahead
 _EARLY = (

@@ -14,8 +14,8 @@ from pyspark.sql.types import StructField
 
 from penstock.durations import duration
 from penstock.errors import FlowError
-from penstock.process.windows.lineage import Columns, traced
-from penstock.process.windows.order import TIME
+from penstock.process.time.order import TIME
+from penstock.process.time.source_columns import Columns, traced
 
 _TICK = "_tick"
 _NEVER = -(2**62)  # microseconds

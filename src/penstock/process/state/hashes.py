@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from penstock.process.keyed.runs import LOWER
+from penstock.process.state.runs import LOWER
 
 
 def row_hash(key: str, row: Sequence[str]) -> Column:

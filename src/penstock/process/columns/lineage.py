@@ -14,7 +14,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 
 from penstock.events.kinds import Field, Kind, Many, Mapped, Maybe, Record, fields_of
 from penstock.log import Topic
-from penstock.process.side_output import SIDE_OUTPUT, STORED
+from penstock.process.columns.side_output import SIDE_OUTPUT, STORED
 from penstock.schemas.upcasting import past
 
 LINEAGE = "penstock.lineage"  # in the metadata of a column

@@ -22,7 +22,7 @@ from pyspark.sql.types import (
 )
 
 from penstock.events.kinds import Choice, Field, Kind, Many, Mapped, Maybe, Record, Scalar, fields_of
-from penstock.process import scalars
+from penstock.process.wire import scalars
 from penstock.schemas import spark_schema
 
 _WIRE: dict[type, DataType] = {

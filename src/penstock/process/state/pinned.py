@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from penstock.errors import FlowError
-from penstock.process.lineage import Lineage, lineage_of
+from penstock.process.columns.lineage import Lineage, lineage_of
 
 ADDED = "_added"
 _ADDED_TYPE = "map<string,string>"

@@ -25,8 +25,8 @@ from pyspark.sql.types import (
 )
 
 from penstock.log import Topic
-from penstock.process.coercion import wire_schema
-from penstock.process.unknown_fields import unknown_field
+from penstock.process.wire.coercion import wire_schema
+from penstock.process.wire.unknown_fields import unknown_field
 from penstock.schemas import AvroCodec, JsonSchemaCodec, Upcast, WrittenSchema
 from penstock.schemas.upcasting import upcasts_from
 

@@ -12,8 +12,8 @@ from pyspark.sql.types import NullType, StringType, StructType
 from penstock.errors import ConfigurationError
 from penstock.events.kinds import Field, Maybe, Scalar, fields_of
 from penstock.log import Table, Topic
-from penstock.process.coercion import Seen, coerced, field_fits, filled
-from penstock.process.parsing import MARK, SCHEMA_ID, Parser, mark, parsers, schema_id
+from penstock.process.wire.coercion import Seen, coerced, field_fits, filled
+from penstock.process.wire.parsing import MARK, SCHEMA_ID, Parser, mark, parsers, schema_id
 from penstock.schemas import WrittenSchema, spark_schema
 from penstock.schemas.upcasting import Native
 

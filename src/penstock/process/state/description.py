@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-from penstock.process.lineage import Lineage, lineage_of
+from penstock.process.columns.lineage import Lineage, lineage_of
 
 STATE = "penstock.state"  # in the metadata of what a processor puts out
 _WIDER = {

@@ -27,10 +27,10 @@ from penstock.pipeline.logical import logical_plan, reads_everything
 from penstock.pipeline.malformed import between, count_in, counts, observed_in
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Planner, Span, named_topics
-from penstock.process.horizon import up_to
-from penstock.process.java_errors import java_errors
-from penstock.process.source import kafka_rows, typed, unknown_schema
-from penstock.process.target import MADE_BY
+from penstock.process.spark.java_errors import java_errors
+from penstock.process.time.horizon import up_to
+from penstock.process.wire.messages import MADE_BY
+from penstock.process.wire.source import kafka_rows, typed, unknown_schema
 from penstock.registry import Registry
 from penstock.settings import Settings
 from penstock.sinks.compared import Compared

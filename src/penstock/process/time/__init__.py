@@ -1,0 +1,1 @@
+"""Event time: watermarks, the order of events, lateness."""

@@ -1,0 +1,1 @@
+"""Topics as typed columns, and results as messages."""
