@@ -23,10 +23,9 @@ from tests.schema_directory import MemoryDirectory
 from penstock.errors import ConfigurationError, DataError
 from penstock.events import Event, Precision
 from penstock.log import Broker, DeadLetter, Producer, Table, Topic, apply
+from penstock.process.columns.names import DELETED, SOURCE
 from penstock.process.spark.java_client import java_settings
 from penstock.process.wire.source import (
-    DELETED,
-    SOURCE,
     KnownSchemas,
     kafka_rows,
     known_schemas,

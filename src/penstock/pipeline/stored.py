@@ -19,9 +19,9 @@ from penstock.pipeline.state import DESCRIPTION
 from penstock.process.columns.lineage import NOTHING, Lineage
 from penstock.process.state.buckets import RUNS
 from penstock.process.state.description import key_names, top_lineage
+from penstock.process.state.frames import unpack
 from penstock.process.state.migration import renamed
 from penstock.process.state.runs import GONE, HASH
-from penstock.process.state.vectorised import unpack
 from penstock.settings import Settings
 
 _VECTORISED = "transformWithState"

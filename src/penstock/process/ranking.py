@@ -10,13 +10,15 @@ from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from penstock.errors import FlowError
 from penstock.process.columns.lineage import original
+from penstock.process.columns.names import TIME
 from penstock.process.columns.naming import keys_of, quoted, refuse_keys, refuse_own, refuse_taken
 from penstock.process.state.vectorised import vectorised
-from penstock.process.time.order import TIME, order_of
+from penstock.process.time.order import order_of
 from penstock.process.windows.aggregates import Aggregate
 from penstock.process.windows.kept import ROWS, Kept, Taken
 from penstock.process.windows.native import RANK
-from penstock.process.windows.stateful import WindowStep, fields_of, inputs_of, original_kinds
+from penstock.process.windows.stateful import fields_of, inputs_of, original_kinds
+from penstock.process.windows.steps import WindowStep
 
 PLACE = "place"
 RESULT_COLUMNS = (PLACE, RANK, ROWS)  # what every result has besides its key and its values

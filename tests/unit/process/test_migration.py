@@ -14,18 +14,20 @@ from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, Stru
 
 from penstock.events import Event, Precision
 from penstock.log import Topic
-from penstock.process.columns.lineage import Lineage, lineage_of, lineages, original
+from penstock.process.columns.lineage import Lineage, lineage_of, original
 from penstock.process.dedup import FirstStep
 from penstock.process.state.description import StateDescription, described, difficulties
+from penstock.process.state.frames import pack, unpack
 from penstock.process.state.migration import migrated, renamed
-from penstock.process.state.vectorised import BEFORE, pack, unpack
+from penstock.process.state.step import BEFORE
 from penstock.process.time.reordering import ReorderStep
 from penstock.process.windows.aggregates import Average, Collect, Count, Distinct, First, Last, Max, Sum, Top
 from penstock.process.windows.panes import Panes
 from penstock.process.windows.sessions import Sessions
 from penstock.process.windows.shape import Fixed, Session, Sliding
 from penstock.process.windows.sliding import Slides
-from penstock.process.windows.stateful import WindowStep
+from penstock.process.windows.steps import WindowStep
+from penstock.process.wire.lineages import lineages
 from penstock.schemas import default, merge, rename, spark_schema, split, upcast
 
 

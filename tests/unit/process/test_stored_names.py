@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from pyspark.sql.types import LongType, NullType, StringType, StructField, StructType
 
+from penstock.durations import MICROSECOND
 from penstock.log.redrive import _GROUP
 from penstock.pipeline.state import _operator, _used, compare_state
 from penstock.process.columns.lineage import lineage_of
@@ -15,11 +16,11 @@ from penstock.process.keyed.step import KeyedStep
 from penstock.process.state.description import StateDescription, described, difficulties
 from penstock.process.state.migration import migrated
 from penstock.process.state.pinned import Pins
-from penstock.process.state.vectorised import BEFORE
+from penstock.process.state.step import BEFORE
 from penstock.process.time.reordering import _STATE
 from penstock.process.windows.kept import RETRACTED, RETRACTIONS
 from penstock.process.windows.sessions import Sessions
-from penstock.process.windows.shape import MICROSECOND, Session, Sliding
+from penstock.process.windows.shape import Session, Sliding
 from penstock.process.windows.sliding import Slides
 from penstock.process.wire.messages import stored_names
 

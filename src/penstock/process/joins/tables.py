@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 
 from penstock.errors import FlowError
 from penstock.process.columns.keys import as_text, comparable, is_plain, is_readable
+from penstock.process.columns.names import DELETED, SOURCE
 from penstock.process.columns.refusals import refuse_few_buckets, refuse_missing, refuse_unlike
 from penstock.process.joins.view import (
     ID,
@@ -32,10 +33,10 @@ from penstock.process.joins.within import How
 from penstock.process.keyed.stateful import stateful
 from penstock.process.state.buckets import Buckets
 from penstock.process.state.description import StateDescription
+from penstock.process.state.frames import arrow_batches
 from penstock.process.state.hashes import key_bucket, row_hash
 from penstock.process.state.runs import GONE, HASH
-from penstock.process.state.vectorised import arrow_batches, arrow_schema, empty_frame, through_buckets
-from penstock.process.wire.source import DELETED, SOURCE
+from penstock.process.state.vectorised import arrow_schema, empty_frame, through_buckets
 from penstock.process.wire.table_changes import is_gone, newest_of_one_partition, whole_row
 
 CHANGE = "change"

@@ -9,8 +9,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, FloatType, StructType, TimestampType
 
-from penstock.durations import duration
+from penstock.durations import MICROSECOND, duration
 from penstock.errors import FlowError
+from penstock.process.columns.names import TIME
 from penstock.process.columns.refusals import refuse_missing
 from penstock.process.keyed.function import Frames, KeyedFunction, OverColumns
 from penstock.process.keyed.step import DUE, KeyedStep
@@ -18,9 +19,8 @@ from penstock.process.state.buckets import Buckets
 from penstock.process.state.description import StateDescription
 from penstock.process.state.runs import HASH
 from penstock.process.state.vectorised import empty_frame, through_buckets
-from penstock.process.time.order import TIME, order_of, required_time
+from penstock.process.time.order import order_of, required_time
 from penstock.process.time.watermark import Watermark, as_watermark
-from penstock.process.windows.shape import MICROSECOND
 
 Schema = StructType | str
 

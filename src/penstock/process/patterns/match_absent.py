@@ -6,8 +6,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, BooleanType, StructField, StructType
 
+from penstock.durations import MICROSECOND
 from penstock.errors import FlowError
 from penstock.process.columns.keys import comparable
+from penstock.process.columns.names import SOURCE, TIME, US
 from penstock.process.keyed.recent import Recent
 from penstock.process.patterns.absent import TRUNCATED, AbsentStep
 from penstock.process.patterns.chains import Way
@@ -15,10 +17,8 @@ from penstock.process.patterns.conditions import bit_of, fulfilled
 from penstock.process.patterns.once import EVENT, FITS, MATCHED
 from penstock.process.patterns.pattern import Absence, Condition, Pattern, refuse_repeats
 from penstock.process.state.vectorised import vectorised
-from penstock.process.time.order import TIME, US, column, order_of, required_time
+from penstock.process.time.order import column, order_of, required_time
 from penstock.process.time.watermark import Watermark
-from penstock.process.windows.shape import MICROSECOND
-from penstock.process.wire.source import SOURCE
 
 _BUCKETS = 16
 

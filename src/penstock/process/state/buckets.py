@@ -12,10 +12,12 @@ from pyspark import SparkFiles, TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from penstock.process.columns.lineage import Lineage
-from penstock.process.keyed.step import BucketStep
+from penstock.process.state.bucket_step import BucketStep
+from penstock.process.state.frames import unpack
+from penstock.process.state.processor import set_timer, written
 from penstock.process.state.run_store import Run, RunStore
 from penstock.process.state.runs import first_to_merge, merged
-from penstock.process.state.vectorised import BEFORE, FOREVER, set_timer, unpack, written
+from penstock.process.state.step import BEFORE, FOREVER
 
 RUNS = "runs"
 _HEAD = "runs string, last long, swept long"  # the runs, the last watermark, and when all were looked through

@@ -5,15 +5,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from penstock.errors import DataError, FlowError
+from penstock.process.columns.names import OFFSET, PARTITION, SOURCE, TIME, US
 from penstock.process.columns.refusals import refuse_missing
-from penstock.process.wire.source import SOURCE
 
-TIME = "_time"  # the column of which Spark makes the watermark; null where an event is dated too far ahead
 _EARLY = (
     ", and a stream's watermark begins at 1970; filter such events out before, or declare the aggregates "
     "(agg.count()): windows with a late policy count them as late"
 )
-US, PARTITION, OFFSET = ORDER = ("_us", "_partition", "_offset")
 
 
 def column(rows: DataFrame, name: str) -> Column:

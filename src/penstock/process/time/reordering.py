@@ -11,12 +11,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from penstock.errors import FlowError
+from penstock.process.columns.names import ORDER, SOURCE, US
 from penstock.process.columns.refusals import refuse_few_buckets, refuse_missing, refuse_unlike
-from penstock.process.state.vectorised import Stepped, vectorised
+from penstock.process.state.step import Stepped
+from penstock.process.state.vectorised import vectorised
 from penstock.process.time.horizon import passed
-from penstock.process.time.order import ORDER, US, column, order_of, required_time
+from penstock.process.time.order import column, order_of, required_time
 from penstock.process.time.watermark import Watermark, as_watermark
-from penstock.process.wire.source import SOURCE
 
 STREAM = "stream"
 _EVENT = "_event"

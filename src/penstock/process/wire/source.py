@@ -13,18 +13,15 @@ from penstock.errors import UnknownSubjectError
 from penstock.log import Table, Topic
 from penstock.log.ledger import Offsets
 from penstock.log.topic import DEAD_LETTERS
-from penstock.process.columns.lineage import lineages
+from penstock.process.columns.names import DELETED, HEADERS, SOURCE
 from penstock.process.spark.java_client import java_settings
 from penstock.process.wire.decoding import ERROR, EVENT, UNKNOWN_SCHEMA, decoded
+from penstock.process.wire.lineages import lineages
 from penstock.process.wire.parsing import schema_id
 from penstock.registry import Registry
 from penstock.schemas import WrittenSchema
 from penstock.settings import Settings
 
-SOURCE = "_source"
-DELETED = "_deleted"
-HEADERS = "array<struct<key:string,value:binary>>"
-SOURCE_TYPE = f"topic string, partition int, offset long, written timestamp, headers {HEADERS}"
 _UNKNOWN = re.compile(rf"{UNKNOWN_SCHEMA}:([A-Za-z0-9._-]+):(\d+)")
 _UTC = {"timeZone": "UTC", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 
