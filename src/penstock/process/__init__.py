@@ -1,7 +1,50 @@
-"""Answers on Spark: the session, topics as typed columns, and results as they are written."""
+"""Answers on Spark: the session, topics as typed columns, operators, and results as they are written."""
 
-from penstock.process.spark.session import session
-from penstock.process.wire.messages import encoded
-from penstock.process.wire.source import KnownSchemas, kafka_rows, known_schemas, typed, undecodable
+from typing import TYPE_CHECKING
 
-__all__ = ["KnownSchemas", "encoded", "kafka_rows", "known_schemas", "session", "typed", "undecodable"]
+from penstock.on_demand import on_demand
+
+if TYPE_CHECKING:
+    from penstock.process import dedup, joins, keyed, lookup, patterns, ranking, sketches, windows
+    from penstock.process.spark.session import session
+    from penstock.process.wire.messages import encoded
+    from penstock.process.wire.source import KnownSchemas, kafka_rows, known_schemas, typed, undecodable
+
+__all__ = [
+    "KnownSchemas",
+    "dedup",
+    "encoded",
+    "joins",
+    "kafka_rows",
+    "keyed",
+    "known_schemas",
+    "lookup",
+    "patterns",
+    "ranking",
+    "session",
+    "sketches",
+    "typed",
+    "undecodable",
+    "windows",
+]
+
+__getattr__, __dir__ = on_demand(
+    __name__,
+    {
+        "KnownSchemas": "wire.source",
+        "dedup": "dedup",
+        "encoded": "wire.messages",
+        "joins": "joins",
+        "kafka_rows": "wire.source",
+        "keyed": "keyed",
+        "known_schemas": "wire.source",
+        "lookup": "lookup",
+        "patterns": "patterns",
+        "ranking": "ranking",
+        "session": "spark.session",
+        "sketches": "sketches",
+        "typed": "wire.source",
+        "undecodable": "wire.source",
+        "windows": "windows",
+    },
+)

@@ -125,9 +125,9 @@ class AsOf:
         encoded = "" if is_plain(key) else f" by {key.simpleString()}"
         name = f"versions of {kind}{encoded}, in {self.buckets} buckets by {self.on}"
         state = StateDescription(f"versions{encoded}", kept.schema, (KEY,), self.buckets)
-        processor = Buckets(step, empty, name, state.lineage, streaming=True)
+        work = Buckets(step, empty, name, state.lineage, streaming=True)
         bucket = key_bucket(KEY, self.buckets)
-        return through_buckets(placed, bucket, processor, name, schema, state, times="None")
+        return through_buckets(placed, bucket, work, name, schema, state, times="None")
 
     def _events(self, rows: DataFrame) -> DataFrame:
         event = F.struct(*(f"`{name}`" for name in rows.columns)).alias(EVENT)

@@ -141,7 +141,7 @@ class TableJoin:
         step = ViewStep(self.how, empty)
         name = f"{self.how} join of {_kinds(placed)}{encoded}, in {self.buckets} buckets by {KEY}"
         state = StateDescription(f"{self.how} join{encoded}", placed.schema, (KEY,), self.buckets)
-        processor = Buckets(step, empty, name, state.lineage, streaming=True)
+        work = Buckets(step, empty, name, state.lineage, streaming=True)
         pair = StructType([placed.schema[LEFT], placed.schema[RIGHT]])
         schema = (
             StructType()
@@ -152,7 +152,7 @@ class TableJoin:
             .add(placed.schema[SOURCE])
         )
         bucket = key_bucket(KEY, self.buckets)
-        return through_buckets(placed, bucket, processor, name, schema, state, times="None")
+        return through_buckets(placed, bucket, work, name, schema, state, times="None")
 
     def _netted(self, changed: DataFrame) -> DataFrame:
         """Where a row has moved from one key to another, both have emitted it: brought together here."""

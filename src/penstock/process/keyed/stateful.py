@@ -94,10 +94,10 @@ class Stateful:
         step = KeyedStep(function, self.ttl // MICROSECOND if self.ttl else None, self.timer)
         description = StateDescription(self._kind, state, self.by, self.buckets, declared=True)
         name = self._name(state)
-        processor = Buckets(step, empty, name, description.lineage, streaming=rows.isStreaming)
+        work = Buckets(step, empty, name, description.lineage, streaming=rows.isStreaming)
         bucket = F.pmod(F.col(HASH), F.lit(self.buckets))
         times = "EventTime" if step.timed else "None"
-        return through_buckets(taken, bucket, processor, name, returns, description, times=times)
+        return through_buckets(taken, bucket, work, name, returns, description, times=times)
 
     def _taken(self, rows: DataFrame) -> DataFrame:
         if self.time is None or self.watermark is None:

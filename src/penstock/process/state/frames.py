@@ -18,6 +18,11 @@ def unpack(packed: bytes) -> pl.DataFrame:
     return pl.read_ipc_stream(packed)
 
 
+def packed_rows(*frames: pl.DataFrame) -> list[bytes]:
+    """Return frames as bytes, but those without rows."""
+    return [pack(frame) for frame in frames if frame.height]
+
+
 def arrow_batches(frame: pl.DataFrame, schema: pa.Schema) -> list[pa.RecordBatch]:
     """Return a frame as Spark takes it, in the types that were declared."""
     batches: list[pa.RecordBatch] = (

@@ -1,70 +1,76 @@
-"""Steps in Spark: what a worker runs for the buckets that it is given.
+"""What Spark runs for buckets of keys: it declares the state, and unpickles its work when rows come.
 
-It is all that a worker imports to begin with, so that nothing of how flows are planned is in here.
+Spark starts a worker only to ask what state there is, for every step of every query: such a worker needs
+neither frames nor steps, and imports nothing but this.
 """
 
-from collections.abc import Iterator
-from typing import Any
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
-import polars as pl
+from pyspark.cloudpickle import dumps
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
-from penstock.process.columns.lineage import Lineage
-from penstock.process.state.frames import pack, unpack
-from penstock.process.state.migration import migrated
-from penstock.process.state.step import BEFORE, FOREVER, Step, Stepped
 
-STATE = "kept binary, last long, dropped long, missed long"  # of a bucket: frame, last watermark, two counts
+class Work(Protocol):
+    """What is done with the packed rows of buckets; it returns rows packed likewise."""
+
+    @property
+    def values(self) -> Mapping[str, str]:
+        """The values that are kept of a bucket, by their names: what Spark calls their schema."""
+
+    @property
+    def maps(self) -> Mapping[str, tuple[str, str]]:
+        """The maps that are kept of a bucket: the schemas of their keys and values."""
+
+    def open(self, handle: Any, states: Mapping[str, Any]) -> None:
+        """Begin with a task: timers are asked for by the handle."""
+
+    def take(self, bucket: int, rows: Sequence[bytes], watermark: int) -> list[bytes]:
+        """Take the rows of a bucket; the watermark is in milliseconds, or -1 in a batch query."""
+
+    def wake(self, bucket: int, watermark: int) -> list[bytes]:
+        """Do what is due at a bucket's timer."""
 
 
-class Steps(StatefulProcessor):
-    """Runs a step in Spark: a bucket's state is one value, and it has one timer."""
+class Processor(StatefulProcessor):
+    """Runs work in Spark, and puts out what it returns in a column of a name."""
 
-    def __init__(self, step: Step, empty: pl.DataFrame, name: str, lineage: Lineage) -> None:
-        self._step = step
-        self._empty = empty
+    def __init__(self, name: str, work: Work) -> None:
         self._name = name
-        self._lineage = lineage
-        self._nothing = step(None, empty, BEFORE, BEFORE).kept  # state of today's shape
+        self._values = dict(work.values)
+        self._maps = dict(work.maps)
+        self._pickled: bytes = dumps(work)  # type: ignore[no-untyped-call]
 
     def init(self, handle: Any) -> None:
         self._handle = handle
-        self._state = handle.getValueState("bucket", STATE)
+        values = {name: handle.getValueState(name, schema) for name, schema in self._values.items()}
+        maps = {name: handle.getMapState(name, *schemas) for name, schemas in self._maps.items()}
+        self._states = values | maps
+        self._work: Work | None = None
 
-    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:  # noqa: ARG002
-        frames = [unpack(packed) for frame in rows for packed in frame["rows"]]
-        now = timerValues.getCurrentWatermarkInMs()
-        if now == -1:
-            first = self._step(None, pl.concat(frames), BEFORE, BEFORE)
-            last = self._step(first.kept, self._empty, BEFORE, FOREVER)
-            yield from written(self._name, first.rows, last.rows)
-        else:
-            yield from written(self._name, self._stepped(pl.concat(frames), now).rows)
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:
+        packed = [each for frame in rows for each in frame["rows"]]
+        yield from self._written(self._opened().take(key[0], packed, timerValues.getCurrentWatermarkInMs()))
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:  # noqa: ARG002
-        done = self._stepped(self._empty, timerValues.getCurrentWatermarkInMs())
-        yield from written(self._name, done.rows)
+        yield from self._written(self._opened().wake(key[0], timerValues.getCurrentWatermarkInMs()))
 
     def close(self) -> None:
         pass
 
-    def _stepped(self, rows: pl.DataFrame, watermark: int) -> Stepped:
-        now = 1000 * watermark if watermark else BEFORE
-        kept, last, dropped, missed = self._state.get() or (None, BEFORE, 0, 0)
-        known = None if kept is None else migrated(unpack(kept), self._nothing, self._lineage)
-        done = self._step(known, rows, last, now)
-        self._state.update((pack(done.kept), now, dropped + done.dropped, missed + done.missed))
-        set_timer(self._handle, done.timer)
-        return done
+    def _opened(self) -> Work:
+        if self._work is None:
+            work: Work = pickle.loads(self._pickled)  # noqa: S301
+            work.open(self._handle, self._states)
+            self._work = work
+        return self._work
 
+    def _written(self, packed: list[bytes]) -> Iterator[Any]:
+        import pandas as pd  # type: ignore[import-untyped]  # here: it takes half a second
 
-def written(name: str, *frames: pl.DataFrame) -> Iterator[Any]:
-    """Yield frames as a processor puts them out."""
-    import pandas as pd  # type: ignore[import-untyped]  # here: it takes half a second, in workers only
-
-    found = [pack(frame) for frame in frames if frame.height]
-    if found:
-        yield pd.DataFrame({name: found})
+        if packed:
+            yield pd.DataFrame({self._name: packed})
 
 
 def set_timer(handle: Any, timer: int | None) -> None:

@@ -11,14 +11,14 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from penstock.process.columns.lineage import lineage_of
 from penstock.process.state.description import StateDescription
 from penstock.process.state.packing import BUCKET, Packed, Unpacked
-from penstock.process.state.processor import Steps
+from penstock.process.state.processor import Processor, Work
 from penstock.process.state.step import Fold, Step
+from penstock.process.state.steps import Steps
 
 
 def vectorised(
@@ -47,14 +47,14 @@ def vectorised(
     name = f"{state}, in {buckets} buckets by {', '.join(by)}"
     kept = StructType([rows.schema[column] for column in dict.fromkeys((*by, *state_columns))])
     description = StateDescription(kind or state, kept, tuple(by), buckets)
-    steps = Steps(step, empty, name, lineage_of(rows.schema))
+    steps = Steps(step, empty, lineage_of(rows.schema))
     return through_buckets(rows, bucket, steps, name, schema, description, fold=fold)
 
 
 def through_buckets(
     rows: DataFrame,
     bucket: Column,
-    processor: StatefulProcessor,
+    work: Work,
     name: str,
     schema: StructType,
     description: StateDescription,
@@ -62,7 +62,7 @@ def through_buckets(
     fold: Fold | None = None,
     times: str = "EventTime",
 ) -> DataFrame:
-    """Run a processor over the packed rows of buckets, which packs rows of a schema in the column `name`.
+    """Do work on the packed rows of buckets, which puts out packed rows of a schema in the column `name`.
 
     Spark shows of the processor only what it puts out: that column's metadata describes the state.
     """
@@ -72,7 +72,9 @@ def through_buckets(
     )  # names with a dot are not for Python functions
     packed = numbered.mapInArrow(Packed(tuple(placed.columns), fold), f"{BUCKET} int, rows binary")
     output = StructType([StructField(name, BinaryType(), metadata=description.to_metadata())])
-    stepped = packed.groupBy(BUCKET).transformWithStateInPandas(processor, output, "Append", times)
+    stepped = packed.groupBy(BUCKET).transformWithStateInPandas(
+        Processor(name, work), output, "Append", times
+    )
     schema = schema.toNullable()
     return stepped.toDF("rows").mapInArrow(Unpacked(arrow_schema(rows, schema)), schema)
 
