@@ -29,8 +29,10 @@ from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Planner, Span, named_topics
 from penstock.process.spark.java_errors import java_errors
 from penstock.process.time.horizon import up_to
+from penstock.process.wire.decoding import unknown_schema
+from penstock.process.wire.events import typed
 from penstock.process.wire.messages import MADE_BY
-from penstock.process.wire.source import kafka_rows, typed, unknown_schema
+from penstock.process.wire.source import kafka_rows
 from penstock.registry import Registry
 from penstock.settings import Settings
 from penstock.sinks.compared import Compared

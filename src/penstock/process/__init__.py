@@ -7,8 +7,11 @@ from penstock.on_demand import on_demand
 if TYPE_CHECKING:
     from penstock.process import dedup, joins, keyed, lookup, patterns, ranking, sketches, windows
     from penstock.process.spark.session import session
+    from penstock.process.wire.events import typed, undecodable
+    from penstock.process.wire.known_schemas import KnownSchemas, known_schemas
     from penstock.process.wire.messages import encoded
-    from penstock.process.wire.source import KnownSchemas, kafka_rows, known_schemas, typed, undecodable
+    from penstock.process.wire.source import kafka_rows
+    from penstock.process.wire.topics import read
 
 __all__ = [
     "KnownSchemas",
@@ -21,6 +24,7 @@ __all__ = [
     "lookup",
     "patterns",
     "ranking",
+    "read",
     "session",
     "sketches",
     "typed",
@@ -31,20 +35,21 @@ __all__ = [
 __getattr__, __dir__ = on_demand(
     __name__,
     {
-        "KnownSchemas": "wire.source",
+        "KnownSchemas": "wire.known_schemas",
         "dedup": "dedup",
         "encoded": "wire.messages",
         "joins": "joins",
         "kafka_rows": "wire.source",
         "keyed": "keyed",
-        "known_schemas": "wire.source",
+        "known_schemas": "wire.known_schemas",
         "lookup": "lookup",
         "patterns": "patterns",
         "ranking": "ranking",
+        "read": "wire.topics",
         "session": "spark.session",
         "sketches": "sketches",
-        "typed": "wire.source",
-        "undecodable": "wire.source",
+        "typed": "wire.events",
+        "undecodable": "wire.events",
         "windows": "windows",
     },
 )
