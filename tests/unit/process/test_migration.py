@@ -16,7 +16,8 @@ from penstock.events import Event, Precision
 from penstock.log import Topic
 from penstock.process.columns.lineage import Lineage, lineage_of, original
 from penstock.process.dedup import FirstStep
-from penstock.process.state.description import StateDescription, described, difficulties
+from penstock.process.state.comparison import difficulties
+from penstock.process.state.description import StateDescription
 from penstock.process.state.frames import pack, unpack
 from penstock.process.state.migration import migrated, renamed
 from penstock.process.state.step import BEFORE
@@ -257,8 +258,8 @@ def test_state_without_rows_has_the_types_of_state(name):
 def state(event, *, kind="versions", key="_key", buckets=16, declared=False, **columns):
     more = [StructField(name, type) for name, type in columns.items()]
     fields = StructType([StructField(key, StringType()), StructField("_event", event), *more])
-    metadata = StateDescription(kind, fields, (key,), buckets, declared).to_metadata()
-    return described(metadata)
+    described = StateDescription.of(kind, fields, (key,), buckets, declared=declared)
+    return StateDescription.of_column(described.to_metadata())
 
 
 def without(struct, *names):

@@ -11,6 +11,7 @@ from pyspark.sql.types import BooleanType, StructType
 from penstock.durations import MICROSECOND, duration
 from penstock.errors import FlowError
 from penstock.process.columns.keys import comparable, is_plain
+from penstock.process.columns.lineage import lineage_of
 from penstock.process.columns.names import ORDER, SOURCE
 from penstock.process.columns.refusals import refuse_few_buckets, refuse_missing, refuse_unlike
 from penstock.process.joins.versions import (
@@ -123,11 +124,13 @@ class AsOf:
         schema = schema.add(TRUNCATED, BooleanType()).add(CORRECTED, BooleanType())
         kind, key = placed.schema[ROW].dataType.simpleString(), self.table.schema[self.on].dataType
         encoded = "" if is_plain(key) else f" by {key.simpleString()}"
-        name = f"versions of {kind}{encoded}, in {self.buckets} buckets by {self.on}"
-        state = StateDescription(f"versions{encoded}", kept.schema, (KEY,), self.buckets)
-        work = Buckets(step, empty, name, state.lineage, streaming=True)
+        title = f"versions of {kind}{encoded}"
+        state = StateDescription.of(
+            f"versions{encoded}", kept.schema, (KEY,), self.buckets, title=title, labels=(self.on,)
+        )
+        work = Buckets(step, empty, state.column, lineage_of(kept.schema), streaming=True)
         bucket = key_bucket(KEY, self.buckets)
-        return through_buckets(placed, bucket, work, name, schema, state, times="None")
+        return through_buckets(placed, bucket, work, schema, state, times="None")
 
     def _events(self, rows: DataFrame) -> DataFrame:
         event = F.struct(*(f"`{name}`" for name in rows.columns)).alias(EVENT)

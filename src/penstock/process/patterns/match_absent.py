@@ -16,7 +16,8 @@ from penstock.process.patterns.chains import Way
 from penstock.process.patterns.conditions import bit_of, fulfilled
 from penstock.process.patterns.once import EVENT, FITS, MATCHED
 from penstock.process.patterns.pattern import Absence, Condition, Pattern, refuse_repeats
-from penstock.process.state.vectorised import vectorised
+from penstock.process.state.description import StateDescription
+from penstock.process.state.vectorised import columns_of, vectorised
 from penstock.process.time.order import column, order_of, required_time
 from penstock.process.time.watermark import Watermark
 
@@ -53,15 +54,9 @@ class MatchAbsent:
         matched = StructField(MATCHED, ArrayType(taken.schema[EVENT].dataType))
         schema = StructType([taken.schema[EVENT], matched, StructField(TRUNCATED, BooleanType()), *source])
         step = AbsentStep(self._keys, self._ways(), self._bit(self.absence.condition), self._lasting)
-        found = vectorised(
-            taken,
-            self._keys,
-            step,
-            schema,
-            buckets=_BUCKETS,
-            state=self._state(),
-            state_columns=taken.columns,
-        )
+        kept = columns_of(taken.schema, *self._keys, *taken.columns)
+        state = StateDescription.of(self._kind(), kept, self._keys, _BUCKETS)
+        found = vectorised(taken, step, schema, state)
         keys = [F.col(EVENT)[name].alias(name) for name in self.recent.by]
         return found.select(*keys, EVENT, MATCHED, TRUNCATED, *(SOURCE for _ in source))
 
@@ -98,7 +93,7 @@ class MatchAbsent:
             for way in self.pattern.ways
         )
 
-    def _state(self) -> str:
+    def _kind(self) -> str:
         """What is kept are events and which conditions they fulfil: with others it is another state."""
         said = ", ".join(each if isinstance(each, str) else "a column" for each in self.conditions)
         reach = self.recent.within // MICROSECOND + self._lasting

@@ -4,8 +4,6 @@ Rows cross between Spark and Python as packed frames, a few for each bucket, so 
 and nothing is paid for each row or key.
 """
 
-from collections.abc import Sequence
-
 import polars as pl
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -22,58 +20,50 @@ from penstock.process.state.steps import Steps
 
 
 def vectorised(
-    rows: DataFrame,
-    by: Sequence[str],
-    step: Step,
-    schema: StructType,
-    *,
-    buckets: int,
-    state: str,
-    kind: str | None = None,
-    state_columns: Sequence[str] = (),
-    fold: Fold | None = None,
+    rows: DataFrame, step: Step, schema: StructType, state: StateDescription, *, fold: Fold | None = None
 ) -> DataFrame:
     """Run a step over the buckets of rows; the event time is to be out of the rows, or late ones never come.
 
-    `state` describes what the step keeps: a flow whose checkpoint holds something else is refused.
-    `state_columns` are the columns besides the key that are in it, `kind` is `state` by the oldest names of
-    columns. `fold` is done to rows before they are shuffled, bucket by bucket: the step gets what it returns.
-    In a batch query all rows are taken in at once, and then time ends.
+    `state` describes what the step keeps: a flow whose checkpoint holds something else is refused. `fold` is
+    done to rows before they are shuffled, bucket by bucket: the step gets what it returns. In a batch query
+    all rows are taken in at once, and then time ends.
     """
-    key = [F.col("`" + name.replace("`", "``") + "`") for name in by]
-    bucket = F.pmod(F.xxhash64(*key), F.lit(buckets)) if by else F.lit(0)
+    key = [F.col("`" + name.replace("`", "``") + "`") for name in state.key]
+    bucket = F.pmod(F.xxhash64(*key), F.lit(state.buckets)) if key else F.lit(0)
     empty = empty_frame(rows, rows.schema)
     empty = empty if fold is None else fold(empty)
-    name = f"{state}, in {buckets} buckets by {', '.join(by)}"
-    kept = StructType([rows.schema[column] for column in dict.fromkeys((*by, *state_columns))])
-    description = StateDescription(kind or state, kept, tuple(by), buckets)
-    steps = Steps(step, empty, lineage_of(rows.schema))
-    return through_buckets(rows, bucket, steps, name, schema, description, fold=fold)
+    return through_buckets(
+        rows, bucket, Steps(step, empty, lineage_of(rows.schema)), schema, state, fold=fold
+    )
+
+
+def columns_of(schema: StructType, *names: str) -> StructType:
+    """Return the columns of these names, each once."""
+    return StructType([schema[name] for name in dict.fromkeys(names)])
 
 
 def through_buckets(
     rows: DataFrame,
     bucket: Column,
     work: Work,
-    name: str,
     schema: StructType,
-    description: StateDescription,
+    state: StateDescription,
     *,
     fold: Fold | None = None,
     times: str = "EventTime",
 ) -> DataFrame:
-    """Do work on the packed rows of buckets, which puts out packed rows of a schema in the column `name`.
+    """Do work on the packed rows of buckets, which puts out packed rows of a schema.
 
-    Spark shows of the processor only what it puts out: that column's metadata describes the state.
+    Spark shows of the processor only the column that it puts out, whose metadata describe the state.
     """
     placed = rows.withColumn(BUCKET, bucket.cast("int"))
     numbered = placed.toDF(
         *map(str, range(len(placed.columns)))
     )  # names with a dot are not for Python functions
     packed = numbered.mapInArrow(Packed(tuple(placed.columns), fold), f"{BUCKET} int, rows binary")
-    output = StructType([StructField(name, BinaryType(), metadata=description.to_metadata())])
+    output = StructType([StructField(state.column, BinaryType(), metadata=state.to_metadata())])
     stepped = packed.groupBy(BUCKET).transformWithStateInPandas(
-        Processor(name, work), output, "Append", times
+        Processor(state.column, work), output, "Append", times
     )
     schema = schema.toNullable()
     return stepped.toDF("rows").mapInArrow(Unpacked(arrow_schema(rows, schema)), schema)

@@ -13,8 +13,9 @@ from penstock.process.columns.lineage import original
 from penstock.process.columns.names import END, START, TIME
 from penstock.process.columns.naming import named, quoted, type_of
 from penstock.process.columns.side_output import SIDE_OUTPUT
+from penstock.process.state.description import StateDescription
 from penstock.process.state.step import BEFORE, Step
-from penstock.process.state.vectorised import vectorised
+from penstock.process.state.vectorised import columns_of, vectorised
 from penstock.process.time.late import Late
 from penstock.process.time.order import order_of
 from penstock.process.windows.aggregates import Aggregate
@@ -51,19 +52,29 @@ def windowed(
     columns = timed.select(*map(quoted, by), *order, *inputs_of(timed, aggregates), *aside)
     results = fields_of(timed, aggregates)
     kept = _kept(shape, by, aggregates, late)
-    kinds = ", ".join(f"{name} {each.description}" for name, each in aggregates.items())
     begins = 0 if timed.isStreaming else BEFORE
     step: Step = WindowStep(kept, late.side_output, begins)
     fold: PaneFold | None = None
     if isinstance(kept, Panes) and late.side_output is None:
         step, fold = FoldedStep(kept, begins), PaneFold(kept)
-    found = vectorised(
-        columns, by, step, _schema(columns, by, results, late),
-        buckets=buckets, state=f"{shape} with {kinds}", fold=fold,
-        kind=f"{shape} with {original_kinds(timed, aggregates)}",
-        state_columns=[*aggregates, *([EVENT] if isinstance(shape, Sliding) else [])],
-    )  # fmt: skip
+    state = _state(timed, columns, shape, by, aggregates, buckets)
+    found = vectorised(columns, step, _schema(columns, by, results, late), state, fold=fold)
     return _results(found.withColumn(ROWS, _described(kept)), event, by, list(aggregates), late)
+
+
+def _state(
+    timed: DataFrame,
+    columns: DataFrame,
+    shape: Shape,
+    by: tuple[str, ...],
+    aggregates: Mapping[str, Aggregate],
+    buckets: int,
+) -> StateDescription:
+    kinds = ", ".join(f"{name} {each.description}" for name, each in aggregates.items())
+    event = [EVENT] if isinstance(shape, Sliding) else []
+    kept = columns_of(columns.schema, *by, *aggregates, *event)
+    kind = f"{shape} with {original_kinds(timed, aggregates)}"
+    return StateDescription.of(kind, kept, by, buckets, title=f"{shape} with {kinds}")
 
 
 def original_kinds(rows: DataFrame, aggregates: Mapping[str, Aggregate]) -> str:
