@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from penstock.errors import ConfigurationError
 
+MICROSECOND = timedelta(microseconds=1)
 _SECONDS = {
     "millisecond": 0.001,
     "ms": 0.001,

@@ -18,8 +18,8 @@ from penstock.log import Broker, Consumer, Producer, Topic, apply
 from penstock.pipeline import Runner
 from penstock.pipeline.state import compare_state, describe_state
 from penstock.process import joins
-from penstock.process.columns.lineage import lineages
 from penstock.process.state.pinned import ADDED, Pin, Pins, pinned, pinning
+from penstock.process.wire.lineages import lineages
 from penstock.schemas import rename, spark_schema, upcast
 
 NAME = "changing"

@@ -15,7 +15,9 @@ from penstock.events import Event
 from penstock.log import Broker, Producer, Table, Topic, apply
 from penstock.process import joins, windows
 from penstock.process.windows import Watermark, agg
-from penstock.process.wire.source import KnownSchemas, kafka_rows, typed
+from penstock.process.wire.events import typed
+from penstock.process.wire.known_schemas import KnownSchemas
+from penstock.process.wire.source import kafka_rows
 from penstock.testing import Feed, Sent, Tombstone
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

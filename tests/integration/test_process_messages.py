@@ -17,8 +17,10 @@ from penstock.events import Event
 from penstock.log import Table, Topic
 from penstock.pipeline.one_to_one import gives_one_result
 from penstock.process import keyed
+from penstock.process.columns.names import DELETED
+from penstock.process.wire.events import typed
+from penstock.process.wire.known_schemas import KnownSchemas
 from penstock.process.wire.messages import encoded, with_id
-from penstock.process.wire.source import DELETED, KnownSchemas, typed
 from penstock.settings import Settings
 from penstock.targets.kafka.sink import KafkaSink
 

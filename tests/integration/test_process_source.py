@@ -23,17 +23,12 @@ from tests.schema_directory import MemoryDirectory
 from penstock.errors import ConfigurationError, DataError
 from penstock.events import Event, Precision
 from penstock.log import Broker, DeadLetter, Producer, Table, Topic, apply
+from penstock.process.columns.names import DELETED, SOURCE
 from penstock.process.spark.java_client import java_settings
-from penstock.process.wire.source import (
-    DELETED,
-    SOURCE,
-    KnownSchemas,
-    kafka_rows,
-    known_schemas,
-    typed,
-    undecodable,
-    unknown_schema,
-)
+from penstock.process.wire.decoding import unknown_schema
+from penstock.process.wire.events import typed, undecodable
+from penstock.process.wire.known_schemas import KnownSchemas, known_schemas
+from penstock.process.wire.source import kafka_rows
 from penstock.registry import Registry
 from penstock.schemas import Mode, cast, default, merge, python, rename, spark_schema, split, upcast
 from penstock.settings import Settings

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import pkgutil
 
 import pytest
 
@@ -11,6 +12,8 @@ PACKAGES = (
     "events schemas schemas.compatibility log registry local process targets targets.kafka targets.postgres "
     "pipeline testing"
 )
+
+LAZY = {"TYPE_CHECKING", "on_demand"}  # what a package has for names that are imported on demand
 
 
 @pytest.mark.parametrize("name", PACKAGES.split())
@@ -22,9 +25,20 @@ def test_public_names_exist_and_are_sorted(name):
     imported = {
         each
         for each, value in vars(package).items()
-        if not each.startswith("_") and not inspect.ismodule(value)
+        if not each.startswith("_") and (each in package.__all__ or not inspect.ismodule(value))
     }
-    assert imported == set(package.__all__)
+    assert imported - LAZY == set(package.__all__)
+
+
+@pytest.mark.parametrize("name", ["process", "pipeline"])
+def test_names_that_are_imported_on_demand_are_the_public_ones_and_hide_no_module(name):
+    package = importlib.import_module(f"penstock.{name}")
+    assert dir(package) == sorted(package.__all__)
+    modules = {each.name for each in pkgutil.iter_modules(package.__path__)}
+    named = {each for each in package.__all__ if not inspect.ismodule(getattr(package, each))}
+    assert modules & named == set()
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = package.nothing
 
 
 def test_every_error_is_drawn_in_the_tree_and_has_its_own_id():

@@ -14,16 +14,18 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
+from penstock.durations import MICROSECOND
 from penstock.process.columns.lineage import Lineage, lineage_of
+from penstock.process.columns.names import SOURCE, START
 from penstock.process.columns.side_output import SIDE_OUTPUT
+from penstock.process.state.frames import arrow_batches, unpack
 from penstock.process.state.migration import renamed
-from penstock.process.state.vectorised import arrow_batches, arrow_schema, unpack
-from penstock.process.windows.kept import FIRST, KIND, ON_TIME, RETRACTIONS, ROWS, START
+from penstock.process.state.vectorised import arrow_schema
+from penstock.process.windows.kept import FIRST, KIND, ON_TIME, RETRACTIONS, ROWS
 from penstock.process.windows.panes import Panes
-from penstock.process.windows.shape import MICROSECOND, Fixed
+from penstock.process.windows.shape import Fixed
 from penstock.process.windows.sliding import EMITTED
 from penstock.process.windows.stateful import WINDOWS
-from penstock.process.wire.source import SOURCE
 from penstock.targets import Inspection, Target
 
 _EMITTED, _STATE = "emitted", "state"

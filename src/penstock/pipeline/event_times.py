@@ -13,7 +13,8 @@ from penstock.pipeline.observed import PLACES, Observation, maxima
 from penstock.pipeline.plan import Planner
 from penstock.pipeline.tracker import Demand, Maxima, WatermarkTracker, Writer
 from penstock.process.time.watermark import TimeLine
-from penstock.process.wire.source import kafka_rows, typed
+from penstock.process.wire.events import typed
+from penstock.process.wire.source import kafka_rows
 
 _Read = Mapping[int, int]
 

@@ -24,7 +24,7 @@ from penstock.pipeline.plan import Planner
 from penstock.pipeline.state import unfit_state
 from penstock.pipeline.trouble import explained, one_line
 from penstock.process.spark.java_errors import client_error, java_text
-from penstock.process.wire.source import unknown_schema
+from penstock.process.wire.decoding import unknown_schema
 from penstock.targets.tasks import raised
 
 Status = Literal["starting", "running", "waiting", "stopped", "done", "failed"]

@@ -12,9 +12,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from penstock.identity import LABEL, VERSION
+from penstock.process.columns.names import SOURCE
 from penstock.process.time.watermark import TimeLine
 from penstock.process.wire.messages import MADE_BY
-from penstock.process.wire.source import SOURCE
 
 PLACES = 128  # writers of a source; of more, a batch's times are looked up
 _WRITER = "_writer"

@@ -21,15 +21,11 @@ from penstock.pipeline.flow import Flow
 from penstock.pipeline.one_to_one import gives_one_result
 from penstock.process.lookup import current
 from penstock.process.time.watermark import as_source
+from penstock.process.wire.events import typed, undecodable
+from penstock.process.wire.known_schemas import KnownSchemas, known_schemas
 from penstock.process.wire.messages import MADE_BY, made_by
-from penstock.process.wire.source import (
-    KnownSchemas,
-    kafka_rows,
-    known_schemas,
-    schema_ids,
-    typed,
-    undecodable,
-)
+from penstock.process.wire.parsing import schema_ids
+from penstock.process.wire.source import kafka_rows
 from penstock.registry import Registry
 from penstock.schemas import AvroCodec, JsonSchemaCodec
 from penstock.settings import Settings

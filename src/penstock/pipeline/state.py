@@ -15,7 +15,8 @@ from penstock.pipeline.job import Job
 from penstock.process.columns.lineage import Lineage
 from penstock.process.columns.side_output import SIDE_OUTPUT, STORED
 from penstock.process.spark.logical import Column, Node, logical_plan, optimised_plan
-from penstock.process.state.description import described, difficulties
+from penstock.process.state.comparison import difficulties
+from penstock.process.state.description import StateDescription
 from penstock.process.state.pinned import Pins
 
 DESCRIPTION = "penstock.json"  # beside the checkpoint
@@ -153,9 +154,9 @@ def _is_stateful(node: Node) -> bool:
 
 def _operator(node: Node) -> dict[str, Any]:
     step: dict[str, Any] = {"step": node.name, "shape": [_spelled(each) for each in node.columns]}
-    frames = [found for each in node.columns if (found := described(each["metadata"])) is not None]
-    if frames:
-        step["frame"] = frames[0]
+    frames = (StateDescription.of_column(each["metadata"]) for each in node.columns)
+    if found := next((each for each in frames if each is not None), None):
+        step["frame"] = found.to_json()
     if node.name.startswith("Deduplicate"):
         step["keys"] = [_spelled(each) for each in node.keys]
     return step
@@ -225,10 +226,11 @@ def _step(number: int, old: dict[str, Any] | None, new: dict[str, Any] | None) -
 
 def _same_step(subject: str, old: dict[str, Any], new: dict[str, Any]) -> Finding:
     if "frame" in old and "frame" in new:
-        reasons = list(difficulties(old["frame"], new["frame"]))
+        before, after = (StateDescription.read(each["frame"]) for each in (old, new))
+        reasons = list(difficulties(before, after))
         if reasons:
             return Finding(subject, False, ", ".join(reasons), _RENAMED)
-        same = old["frame"] == new["frame"]
+        same = before == after
         return Finding(subject, True, "it has the same shape" if same else "it is brought to its new shape")
     part = "keys" if "keys" in old and "keys" in new else "shape"
     if old["step"] == "Join" or old[part] == new[part]:  # of a join, what is used is compared

@@ -1,7 +1,6 @@
 """The state of a flow as its checkpoint holds it: of any key, as it is or as it was after a batch."""
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,16 +16,15 @@ from penstock.errors import FlowError
 from penstock.identity import Identity
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.state import DESCRIPTION
-from penstock.process.columns.lineage import NOTHING, Lineage
+from penstock.process.columns.lineage import Lineage
 from penstock.process.state.buckets import RUNS
-from penstock.process.state.description import key_names, top_lineage
+from penstock.process.state.description import stored_key
+from penstock.process.state.frames import unpack
 from penstock.process.state.migration import renamed
 from penstock.process.state.runs import GONE, HASH
-from penstock.process.state.vectorised import unpack
 from penstock.settings import Settings
 
 _VECTORISED = "transformWithState"
-_BUCKETS = re.compile(r", in \d+ buckets by (.*) binary$")
 # How Spark finds its way in the list of a key's greatest values: nobody's business.
 _INNER = {"orderings", "heapIndices", "valueSet"}
 
@@ -82,13 +80,8 @@ def _steps(spark: SparkSession, checkpoint: Checkpoint, flow: str, batch: int | 
 
 
 def _described(checkpoint: Checkpoint) -> tuple[list[str], Lineage]:
-    """The key columns of a vectorised step, and the former names of all: its description has them."""
-    described = json.loads(checkpoint.read(DESCRIPTION) or "{}").get("state", [])
-    for frame in (step["frame"] for step in described if "frame" in step):
-        if frame["by"]:
-            return key_names(frame), top_lineage(frame)
-    found = [_BUCKETS.search(shape) for step in described for shape in step["shape"]]
-    return next((match[1].split(", ") for match in found if match and match[1]), []), NOTHING
+    """The key columns of a vectorised step, and the former names of all."""
+    return stored_key(json.loads(checkpoint.read(DESCRIPTION) or "{}").get("state", []))
 
 
 def _of_rows(rows: DataFrame, step: int, key: tuple[str, ...]) -> Iterator[Stored]:

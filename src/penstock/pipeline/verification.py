@@ -22,7 +22,7 @@ from penstock.pipeline.plan import Planner, Span, named_topics
 from penstock.process.spark.java_errors import java_errors
 from penstock.process.spark.logical import logical_plan, reads_everything
 from penstock.process.time.horizon import up_to
-from penstock.process.wire.source import unknown_schema
+from penstock.process.wire.decoding import unknown_schema
 from penstock.registry import Registry
 from penstock.settings import Settings
 from penstock.targets import Inspection

@@ -9,8 +9,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from penstock.durations import duration
+from penstock.durations import MICROSECOND, duration
 from penstock.errors import FlowError
+from penstock.process.columns.names import OFFSET, PARTITION, US
 from penstock.process.columns.naming import (
     checked_buckets,
     event_time,
@@ -20,12 +21,13 @@ from penstock.process.columns.naming import (
     refuse_own,
 )  # fmt: skip
 from penstock.process.columns.side_output import SIDE_OUTPUT
-from penstock.process.state.vectorised import Stepped, vectorised
+from penstock.process.state.description import StateDescription
+from penstock.process.state.step import Stepped
+from penstock.process.state.vectorised import columns_of, vectorised
 from penstock.process.time.late import Late
-from penstock.process.time.order import OFFSET, PARTITION, US, order_of
+from penstock.process.time.order import order_of
 from penstock.process.time.watermark import Watermark, as_watermark
 from penstock.process.windows.kept import EVENT
-from penstock.process.windows.shape import MICROSECOND
 
 _ROW, _KEY, _SEEN = "_row", "_key", "_seen"
 _LOG = (PARTITION, OFFSET, US)  # the order of the log
@@ -133,7 +135,8 @@ def _first(
     taken = timed.select(*map(quoted, by), *order_of(timed), event)
     schema = StructType([taken.schema[EVENT], StructField(SIDE_OUTPUT, StringType())])
     step = FirstStep(by, within // MICROSECOND, late.side_output)
-    found = vectorised(taken, by, step, schema, buckets=buckets, state="duplicates")
+    state = StateDescription.of("duplicates", columns_of(taken.schema, *by), by, buckets)
+    found = vectorised(taken, step, schema, state)
     return found.select(f"{EVENT}.*", *([SIDE_OUTPUT] if late.side_output else []))
 
 

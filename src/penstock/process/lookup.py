@@ -7,8 +7,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import MapType
 
 from penstock.errors import FlowError
+from penstock.process.columns.names import DELETED, SOURCE
 from penstock.process.columns.refusals import refuse_missing
-from penstock.process.wire.source import DELETED, SOURCE
 from penstock.process.wire.table_changes import newest_of_one_partition
 
 _ONE, _ROW = "_one", "_row"

@@ -10,13 +10,16 @@ from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from penstock.errors import FlowError
 from penstock.process.columns.lineage import original
+from penstock.process.columns.names import TIME
 from penstock.process.columns.naming import keys_of, quoted, refuse_keys, refuse_own, refuse_taken
-from penstock.process.state.vectorised import vectorised
-from penstock.process.time.order import TIME, order_of
+from penstock.process.state.description import StateDescription
+from penstock.process.state.vectorised import columns_of, vectorised
+from penstock.process.time.order import order_of
 from penstock.process.windows.aggregates import Aggregate
 from penstock.process.windows.kept import ROWS, Kept, Taken
 from penstock.process.windows.native import RANK
-from penstock.process.windows.stateful import WindowStep, fields_of, inputs_of, original_kinds
+from penstock.process.windows.stateful import fields_of, inputs_of, original_kinds
+from penstock.process.windows.steps import WindowStep
 
 PLACE = "place"
 RESULT_COLUMNS = (PLACE, RANK, ROWS)  # what every result has besides its key and its values
@@ -85,11 +88,17 @@ def _ranked(rows: DataFrame, ranks: Ranks) -> DataFrame:
     ]
     values = fields_of(rows, ranks.aggregates)
     schema = StructType([*(columns.schema[name] for name in ranks.by), *own, *values])
+    return vectorised(columns, WindowStep(ranks, None), schema, _state(rows, columns, ranks))
+
+
+def _state(rows: DataFrame, columns: DataFrame, ranks: Ranks) -> StateDescription:
+    """All keys are in one bucket, and are columns like others."""
     kinds = ", ".join(f"{name} {each.description}" for name, each in ranks.aggregates.items())
-    state = f"ranking of {', '.join(ranks.by)} with {kinds}"
-    kind = f"ranking of {', '.join(original(rows.schema, name) for name in ranks.by)}"
-    return vectorised(
-        columns, (), WindowStep(ranks, None), schema, buckets=1, state=state,
-        kind=f"{kind} with {original_kinds(rows, ranks.aggregates)}",
-        state_columns=[*ranks.by, *ranks.aggregates],
-    )  # fmt: skip
+    by = ", ".join(original(rows.schema, name) for name in ranks.by)
+    return StateDescription.of(
+        f"ranking of {by} with {original_kinds(rows, ranks.aggregates)}",
+        columns_of(columns.schema, *ranks.by, *ranks.aggregates),
+        (),
+        1,
+        title=f"ranking of {', '.join(ranks.by)} with {kinds}",
+    )

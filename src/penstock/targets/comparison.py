@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from penstock.process.columns.names import DELETED, SOURCE
 from penstock.process.wire.messages import EXACT_JSON
-from penstock.process.wire.source import DELETED, SOURCE
 from penstock.targets.compared import Compared
 from penstock.targets.lanes import ORDER
 

@@ -13,8 +13,8 @@ from pyspark.sql.types import StructType
 from penstock.errors import TargetError
 from penstock.log import Topic
 from penstock.process.spark.logical import keeps_order, logical_plan
+from penstock.process.wire.known_schemas import KnownSchemas
 from penstock.process.wire.messages import with_id, with_order
-from penstock.process.wire.source import KnownSchemas
 from penstock.settings import Settings
 from penstock.targets import sink as sinks
 from penstock.targets.compared import Compared

@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame
 
 from penstock.durations import duration
 from penstock.pipeline.tracker import Demand, WatermarkTracker
+from penstock.process.columns.names import SOURCE
 from penstock.process.time.source_columns import SourceColumn, columns_of
 from penstock.process.time.watermark import TimeLine, Watermark
-from penstock.process.wire.source import SOURCE
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

@@ -11,7 +11,7 @@ from pyspark.sql.types import BooleanType, StructType
 
 from penstock.errors import FlowError, TopicError
 from penstock.log import Table, Topic
-from penstock.process.wire.source import DELETED, SOURCE, SOURCE_TYPE
+from penstock.process.columns.names import DELETED, SOURCE, SOURCE_TYPE
 from penstock.schemas import spark_schema
 
 _AS_THEY_ARE = (bytes, datetime, date, Decimal)  # an Enum is its value, a UUID its text

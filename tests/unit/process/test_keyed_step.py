@@ -10,7 +10,7 @@ from penstock.errors import FlowError
 from penstock.process.keyed.function import KeyedFunction
 from penstock.process.keyed.step import KeyedStep
 from penstock.process.state.runs import HASH, first_to_merge, merged
-from penstock.process.state.vectorised import BEFORE
+from penstock.process.state.step import BEFORE
 
 BEGIN, SECOND = datetime(2026, 3, 29, tzinfo=UTC), 1_000_000
 START = int(BEGIN.timestamp()) * SECOND

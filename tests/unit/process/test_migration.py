@@ -14,18 +14,21 @@ from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, Stru
 
 from penstock.events import Event, Precision
 from penstock.log import Topic
-from penstock.process.columns.lineage import Lineage, lineage_of, lineages, original
+from penstock.process.columns.lineage import Lineage, lineage_of, original
 from penstock.process.dedup import FirstStep
-from penstock.process.state.description import StateDescription, described, difficulties
+from penstock.process.state.comparison import difficulties
+from penstock.process.state.description import StateDescription
+from penstock.process.state.frames import pack, unpack
 from penstock.process.state.migration import migrated, renamed
-from penstock.process.state.vectorised import BEFORE, pack, unpack
+from penstock.process.state.step import BEFORE
 from penstock.process.time.reordering import ReorderStep
 from penstock.process.windows.aggregates import Average, Collect, Count, Distinct, First, Last, Max, Sum, Top
 from penstock.process.windows.panes import Panes
 from penstock.process.windows.sessions import Sessions
 from penstock.process.windows.shape import Fixed, Session, Sliding
 from penstock.process.windows.sliding import Slides
-from penstock.process.windows.stateful import WindowStep
+from penstock.process.windows.steps import WindowStep
+from penstock.process.wire.lineages import lineages
 from penstock.schemas import default, merge, rename, spark_schema, split, upcast
 
 
@@ -255,8 +258,8 @@ def test_state_without_rows_has_the_types_of_state(name):
 def state(event, *, kind="versions", key="_key", buckets=16, declared=False, **columns):
     more = [StructField(name, type) for name, type in columns.items()]
     fields = StructType([StructField(key, StringType()), StructField("_event", event), *more])
-    metadata = StateDescription(kind, fields, (key,), buckets, declared).to_metadata()
-    return described(metadata)
+    described = StateDescription.of(kind, fields, (key,), buckets, declared=declared)
+    return StateDescription.of_column(described.to_metadata())
 
 
 def without(struct, *names):

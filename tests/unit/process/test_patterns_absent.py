@@ -11,7 +11,7 @@ from penstock.process import patterns
 from penstock.process.patterns import Pattern
 from penstock.process.patterns.absent import AbsentStep
 from penstock.process.patterns.chains import Way
-from penstock.process.state.vectorised import BEFORE, FOREVER
+from penstock.process.state.step import BEFORE, FOREVER
 
 A, B, C, D = 1, 2, 4, 8
 KINDS = {"a": A, "b": B, "c": C, "d": D}

@@ -5,7 +5,7 @@ from random import Random
 import polars as pl
 import pytest
 
-from penstock.process.state.vectorised import BEFORE, FOREVER
+from penstock.process.state.step import BEFORE, FOREVER
 from penstock.process.time.reordering import ReorderStep
 
 ROWS = {"_us": pl.Int64, "_partition": pl.Int32, "_offset": pl.Int64, "_event": pl.Int64}

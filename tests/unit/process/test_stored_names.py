@@ -4,22 +4,24 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
-from pyspark.sql.types import LongType, NullType, StringType, StructField, StructType
+from pyspark.sql.types import LongType, MapType, NullType, StringType, StructField, StructType
 
+from penstock.durations import MICROSECOND
 from penstock.log.redrive import _GROUP
 from penstock.pipeline.state import _operator, _used, compare_state
-from penstock.process.columns.lineage import lineage_of
+from penstock.process.columns.lineage import NOTHING, Lineage, lineage_of
 from penstock.process.columns.side_output import SIDE_OUTPUT
 from penstock.process.keyed.function import KeyedFunction
 from penstock.process.keyed.step import KeyedStep
-from penstock.process.state.description import StateDescription, described, difficulties
+from penstock.process.state.comparison import difficulties
+from penstock.process.state.description import StateDescription, stored_key
 from penstock.process.state.migration import migrated
 from penstock.process.state.pinned import Pins
-from penstock.process.state.vectorised import BEFORE
+from penstock.process.state.step import BEFORE
 from penstock.process.time.reordering import _STATE
 from penstock.process.windows.kept import RETRACTED, RETRACTIONS
 from penstock.process.windows.sessions import Sessions
-from penstock.process.windows.shape import MICROSECOND, Session, Sliding
+from penstock.process.windows.shape import Session, Sliding
 from penstock.process.windows.sliding import Slides
 from penstock.process.wire.messages import stored_names
 
@@ -33,7 +35,8 @@ def events(*names):
 
 
 def described_state(*names):
-    return described(StateDescription("held back", events(*names), ("key",), 16).to_metadata())
+    metadata = StateDescription.of("held back", events(*names), ("key",), 16).to_metadata()
+    return StateDescription.of_column(metadata)
 
 
 def column(name):
@@ -78,8 +81,8 @@ def test_a_flow_with_side_outputs_goes_on_with_its_checkpoint():
 def test_frames_with_side_outputs_are_compared_and_read():
     before, after = described_state("n", "outlet"), described_state("n", SIDE_OUTPUT)
     assert list(difficulties(before, after)) == []
-    assert list(before["columns"]["_event"]["type"]["struct"]) == ["n", "outlet"]
-    assert list(after["columns"]["_event"]["type"]["struct"]) == ["n", "outlet"]
+    assert list(before.columns["_event"].type["struct"]) == ["n", "outlet"]
+    assert list(after.columns["_event"].type["struct"]) == ["n", "outlet"]
     like = pl.DataFrame({"key": ["a"], "_event": [{"n": "1", SIDE_OUTPUT: "late"}]})
     old = pl.DataFrame({"key": ["a"], "_event": [{"n": "1", "outlet": "late"}]})
     assert migrated(old, like.clear(), lineage_of(events("n", SIDE_OUTPUT))).equals(like)
@@ -131,3 +134,27 @@ def test_timers_are_kept_under_their_name():
 def test_what_was_written_before_is_known():
     assert RETRACTIONS == (RETRACTED, "withdrawn")
     assert (_GROUP, _STATE) == ("penstock.replay.", "held back")
+
+
+def test_a_description_is_written_to_the_byte_as_it_was():
+    key = StructField(
+        "url", StringType(), metadata=Lineage(names=("link",), required=True).to_metadata("url")
+    )
+    kept = StructType([key, StructField("total", MapType(StringType(), LongType()))])
+    state = StateDescription.of("state", kept, ("url",), 4, declared=True, title="state of {url string}")
+    assert state.column == "state of {url string}, in 4 buckets by url"
+    assert state.to_metadata() == {
+        "penstock.state": '{"kind": "state", "by": ["link"], "buckets": 4, "declared": true, "columns": '
+        '{"link": {"name": "url", "names": ["link"], "required": true, "type": "string"}, '
+        '"total": {"name": "total", "names": [], "required": false, "type": {"map": "bigint"}}}}'
+    }
+    assert StateDescription.read(state.to_json()).to_json() == state.to_json()
+
+
+def test_the_key_is_found_in_old_and_new_descriptions():
+    old = {"shape": ["versions of struct<a:int>, in 16 buckets by card, shop binary"]}
+    none = {"shape": ["ranking of url, in 1 buckets by  binary", "card string"]}
+    assert stored_key([none, old]) == (["card", "shop"], NOTHING)
+    new = {"shape": [], "frame": described_state("n").to_json()}
+    assert stored_key([old, new])[0] == ["key"]
+    assert stored_key([]) == ([], NOTHING)

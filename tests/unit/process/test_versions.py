@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from tests.reference import joins as reference
 
+from penstock.process.columns.names import OFFSET, PARTITION, US
 from penstock.process.joins.versions import (
     CLOCK,
     CORRECTED,
@@ -21,8 +22,7 @@ from penstock.process.joins.versions import (
     VersionsStep,
 )
 from penstock.process.state.runs import GONE, HASH, merged
-from penstock.process.state.vectorised import BEFORE
-from penstock.process.time.order import OFFSET, PARTITION, US
+from penstock.process.state.step import BEFORE
 
 RUN = {
     KEY: pl.String,

@@ -8,6 +8,7 @@ import pytest
 from tests.reference import joins as reference
 
 from penstock.errors import FlowError
+from penstock.process.columns.names import SOURCE
 from penstock.process.joins.view import (
     ID,
     KEY,
@@ -24,7 +25,6 @@ from penstock.process.joins.view import (
     net,
 )
 from penstock.process.state.runs import GONE, HASH
-from penstock.process.wire.source import SOURCE
 
 ROW = pl.Struct({"value": pl.Int64})
 RUN = {

@@ -32,7 +32,7 @@ from penstock.process.windows.panes import Panes
 from penstock.process.windows.sessions import Sessions
 from penstock.process.windows.shape import Fixed, Session, Sliding
 from penstock.process.windows.sliding import Slides
-from penstock.process.windows.stateful import FoldedStep, WindowStep
+from penstock.process.windows.steps import FoldedStep, WindowStep
 
 SCHEMA = {"key": pl.String, "_us": pl.Int64, "_partition": pl.Int32, "_offset": pl.Int64, "values": pl.Int64}
 BEFORE = -(2**62)

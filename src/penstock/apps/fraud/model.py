@@ -10,7 +10,9 @@ from penstock.apps.fraud.events import Model, history, models
 from penstock.apps.fraud.plan import QUICK
 from penstock.log import Producer
 from penstock.process import keyed, session
-from penstock.process.wire.source import kafka_rows, known_schemas, typed
+from penstock.process.wire.events import typed
+from penstock.process.wire.known_schemas import known_schemas
+from penstock.process.wire.source import kafka_rows
 from penstock.settings import Settings
 
 NAME = "logistic"

@@ -12,10 +12,7 @@ from typing import Any, Self
 import msgspec
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
-from penstock.events.kinds import Field, Kind, Many, Mapped, Maybe, Record, fields_of
-from penstock.log import Topic
 from penstock.process.columns.side_output import SIDE_OUTPUT, STORED
-from penstock.schemas.upcasting import past
 
 LINEAGE = "penstock.lineage"  # in the metadata of a column
 
@@ -55,11 +52,6 @@ class Lineage:
 NOTHING = Lineage()
 
 
-def lineages(topic: Topic[Any]) -> dict[str, Lineage]:
-    """Return the lineage of each field of a topic's events."""
-    return {each.name: _followed(each, topic) for each in fields_of(topic.event)}
-
-
 def lineage_of(schema: StructType) -> Lineage:
     """Return the lineage of all columns of a schema, and of those in their structs."""
     return Lineage(fields=_of_columns(schema))
@@ -68,29 +60,6 @@ def lineage_of(schema: StructType) -> Lineage:
 def original(schema: StructType, name: str) -> str:
     """Return the oldest name of a column; one that is no column of the schema stays what it is."""
     return lineage_of(schema).fields.get(name, NOTHING).original(name)
-
-
-def _followed(field: Field, topic: Topic[Any]) -> Lineage:
-    before, own = past(field.name, topic.upcasts), _of_field(field)
-    for default in before.defaults:
-        own = replace(own, default=msgspec.to_builtins(default), required=False)
-    return replace(own, names=before.names, since=before.since, required=own.required or before.made)
-
-
-def _of_field(field: Field) -> Lineage:
-    inner = _record(field.kind)
-    fields = {} if inner is None else {each.name: _of_field(each) for each in fields_of(inner)}
-    default = None if field.required else msgspec.to_builtins(field.default)
-    return Lineage(default=default, required=field.required, fields=fields)
-
-
-def _record(kind: Kind) -> type | None:
-    match kind:
-        case Record(cls):
-            return cls
-        case Maybe(inner) | Many(inner) | Mapped(inner):
-            return _record(inner)
-    return None
 
 
 def _of_column(column: StructField) -> Lineage:

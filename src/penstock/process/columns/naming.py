@@ -10,8 +10,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, MapType, TimestampType, VariantType
 
 from penstock.errors import FlowError
+from penstock.process.columns.names import ORDER, TIME
 from penstock.process.columns.refusals import refuse_missing
-from penstock.process.time.order import ORDER, TIME
 
 # What operators call their own columns while they work.
 _OWN = frozenset(

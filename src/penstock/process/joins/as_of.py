@@ -8,9 +8,11 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructType
 
-from penstock.durations import duration
+from penstock.durations import MICROSECOND, duration
 from penstock.errors import FlowError
 from penstock.process.columns.keys import comparable, is_plain
+from penstock.process.columns.lineage import lineage_of
+from penstock.process.columns.names import ORDER, SOURCE
 from penstock.process.columns.refusals import refuse_few_buckets, refuse_missing, refuse_unlike
 from penstock.process.joins.versions import (
     CLOCK,
@@ -31,17 +33,9 @@ from penstock.process.state.hashes import key_bucket, row_hash
 from penstock.process.state.runs import GONE, HASH
 from penstock.process.state.vectorised import empty_frame, through_buckets
 from penstock.process.time.horizon import passed
-from penstock.process.time.order import (
-    ORDER,
-    order_of,
-    required_time,
-    source_parts,
-    timestamp,
-)
+from penstock.process.time.order import order_of, required_time, source_parts, timestamp
 from penstock.process.time.reordering import reordered
 from penstock.process.time.watermark import Watermark, as_watermark
-from penstock.process.windows.shape import MICROSECOND
-from penstock.process.wire.source import SOURCE
 from penstock.process.wire.table_changes import whole_row
 
 Early = Literal["wait", "correct"]
@@ -130,11 +124,13 @@ class AsOf:
         schema = schema.add(TRUNCATED, BooleanType()).add(CORRECTED, BooleanType())
         kind, key = placed.schema[ROW].dataType.simpleString(), self.table.schema[self.on].dataType
         encoded = "" if is_plain(key) else f" by {key.simpleString()}"
-        name = f"versions of {kind}{encoded}, in {self.buckets} buckets by {self.on}"
-        state = StateDescription(f"versions{encoded}", kept.schema, (KEY,), self.buckets)
-        processor = Buckets(step, empty, name, state.lineage, streaming=True)
+        title = f"versions of {kind}{encoded}"
+        state = StateDescription.of(
+            f"versions{encoded}", kept.schema, (KEY,), self.buckets, title=title, labels=(self.on,)
+        )
+        work = Buckets(step, empty, state.column, lineage_of(kept.schema), streaming=True)
         bucket = key_bucket(KEY, self.buckets)
-        return through_buckets(placed, bucket, processor, name, schema, state, times="None")
+        return through_buckets(placed, bucket, work, schema, state, times="None")
 
     def _events(self, rows: DataFrame) -> DataFrame:
         event = F.struct(*(f"`{name}`" for name in rows.columns)).alias(EVENT)

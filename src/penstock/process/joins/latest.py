@@ -7,11 +7,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from penstock.errors import FlowError
+from penstock.process.columns.names import SOURCE
 from penstock.process.columns.refusals import refuse_missing
 from penstock.process.keyed.recent import refuse_whole_batches
 from penstock.process.keyed.tables import NOW, Tables
 from penstock.process.state.pinned import ADDED, pinned
-from penstock.process.wire.source import SOURCE
 
 _KEY, _EVENT = "_key", "_event"
 

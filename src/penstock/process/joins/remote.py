@@ -8,14 +8,14 @@ from typing import Any, cast
 from uuid import uuid4
 
 import polars as pl
-import psycopg
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from penstock.durations import duration
 from penstock.errors import FlowError
-from penstock.process.state.vectorised import arrow_batches, arrow_schema, empty_frame
+from penstock.process.state.frames import arrow_batches
+from penstock.process.state.vectorised import arrow_schema, empty_frame
 from penstock.settings import Secret, reveal
 
 Ask = Callable[[list[Any]], pl.DataFrame]
@@ -73,6 +73,8 @@ class Postgres:
     query: str
 
     def __call__(self, keys: list[Any]) -> pl.DataFrame:
+        import psycopg  # here: only the workers that ask need it
+
         with psycopg.connect(reveal(self.address), autocommit=True) as connection:
             found = connection.execute(self.query, [keys])
             names = [column.name for column in found.description or ()]

@@ -12,6 +12,8 @@ from pyspark.sql.types import StructType
 
 from penstock.errors import FlowError
 from penstock.process.columns.keys import as_text, comparable, is_plain, is_readable
+from penstock.process.columns.lineage import lineage_of
+from penstock.process.columns.names import DELETED, SOURCE
 from penstock.process.columns.refusals import refuse_few_buckets, refuse_missing, refuse_unlike
 from penstock.process.joins.view import (
     ID,
@@ -32,10 +34,10 @@ from penstock.process.joins.within import How
 from penstock.process.keyed.stateful import stateful
 from penstock.process.state.buckets import Buckets
 from penstock.process.state.description import StateDescription
+from penstock.process.state.frames import arrow_batches
 from penstock.process.state.hashes import key_bucket, row_hash
 from penstock.process.state.runs import GONE, HASH
-from penstock.process.state.vectorised import arrow_batches, arrow_schema, empty_frame, through_buckets
-from penstock.process.wire.source import DELETED, SOURCE
+from penstock.process.state.vectorised import arrow_schema, empty_frame, through_buckets
 from penstock.process.wire.table_changes import is_gone, newest_of_one_partition, whole_row
 
 CHANGE = "change"
@@ -138,9 +140,10 @@ class TableJoin:
         placed = united.withColumn(HASH, row_hash(KEY, (SIDE, ID)))
         empty = empty_frame(placed, placed.schema)
         step = ViewStep(self.how, empty)
-        name = f"{self.how} join of {_kinds(placed)}{encoded}, in {self.buckets} buckets by {KEY}"
-        state = StateDescription(f"{self.how} join{encoded}", placed.schema, (KEY,), self.buckets)
-        processor = Buckets(step, empty, name, state.lineage, streaming=True)
+        title = f"{self.how} join of {_kinds(placed)}{encoded}"
+        kind = f"{self.how} join{encoded}"
+        state = StateDescription.of(kind, placed.schema, (KEY,), self.buckets, title=title)
+        work = Buckets(step, empty, state.column, lineage_of(placed.schema), streaming=True)
         pair = StructType([placed.schema[LEFT], placed.schema[RIGHT]])
         schema = (
             StructType()
@@ -151,7 +154,7 @@ class TableJoin:
             .add(placed.schema[SOURCE])
         )
         bucket = key_bucket(KEY, self.buckets)
-        return through_buckets(placed, bucket, processor, name, schema, state, times="None")
+        return through_buckets(placed, bucket, work, schema, state, times="None")
 
     def _netted(self, changed: DataFrame) -> DataFrame:
         """Where a row has moved from one key to another, both have emitted it: brought together here."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from penstock.process.keyed.step import Done
+from penstock.process.columns.names import OFFSET, ORDER, PARTITION, US
+from penstock.process.state.bucket_step import Done
 from penstock.process.state.runs import GONE, HASH, find_all
-from penstock.process.time.order import OFFSET, ORDER, PARTITION, US
 
 KEY, KIND, ROW, EVENT, CUT = "_key", "_kind", "_row", "_event", "_cut"
 CLOCK = "_clock"  # up to when it is sure to be: the time of an event, or of its arrival if it is dated ahead

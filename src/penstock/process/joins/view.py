@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from penstock.errors import FlowError
-from penstock.process.keyed.step import Done
+from penstock.process.columns.names import SOURCE
+from penstock.process.state.bucket_step import Done
 from penstock.process.state.runs import GONE, HASH, find_all
-from penstock.process.wire.source import SOURCE
 
 KEY, ID = "_key", "_id"  # what is joined on, and which row of its table
 SIDE = "_side"  # 0 for left, 1 for right

@@ -10,13 +10,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, NumericType, StringType
 
-from penstock.durations import duration
+from penstock.durations import MICROSECOND, duration
 from penstock.errors import FlowError
+from penstock.process.columns.names import SOURCE, TIME
 from penstock.process.columns.refusals import refuse_missing, refuse_unlike
-from penstock.process.time.order import TIME, timestamp
+from penstock.process.time.order import timestamp
 from penstock.process.time.watermark import Watermark, as_watermark
-from penstock.process.windows.shape import MICROSECOND
-from penstock.process.wire.source import SOURCE
 
 How = Literal["inner", "left", "right", "full"]
 Reach = str | timedelta | tuple[str | timedelta, str | timedelta]

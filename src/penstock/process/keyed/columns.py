@@ -6,14 +6,13 @@ from datetime import timedelta
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from penstock.durations import duration
+from penstock.durations import MICROSECOND, duration
+from penstock.process.columns.names import US
 from penstock.process.keyed.recent import EVENT, REACH, RECENT
-from penstock.process.time.order import US
 
 Condition = Callable[[Column], Column]
 Within = str | timedelta | None
 _EARTH_KM = 6371.0088
-_MICROSECOND = timedelta(microseconds=1)
 
 
 def events(*, within: Within = None, where: Condition | None = None) -> Column:
@@ -97,7 +96,7 @@ def _near(within: Within, where: Condition | None) -> Column:
 
 def _reaching(within: timedelta) -> Column:
     """So many microseconds; what is older than the recent events can't be counted."""
-    us = F.lit(within // _MICROSECOND).cast("long")
+    us = F.lit(within // MICROSECOND).cast("long")
     message = (
         f"a column looks {within} back, further than keyed.recent does; make the `within` of recent longer"
     )

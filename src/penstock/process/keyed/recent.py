@@ -8,23 +8,14 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from penstock.durations import duration
+from penstock.durations import MICROSECOND, duration
 from penstock.errors import FlowError
+from penstock.process.columns.names import OFFSET, ORDER, PARTITION, SOURCE, TIME, US
 from penstock.process.columns.refusals import refuse_missing
 from penstock.process.keyed.tables import NOW, Tables
 from penstock.process.state.pinned import ADDED, Pin, pinned
-from penstock.process.time.order import (
-    OFFSET,
-    ORDER,
-    PARTITION,
-    TIME,
-    US,
-    order_of,
-    required_time,
-    source_parts,
-)
+from penstock.process.time.order import order_of, required_time, source_parts
 from penstock.process.time.watermark import Watermark, as_watermark
-from penstock.process.wire.source import SOURCE
 
 EVENT, RECENT, TRUNCATED = "event", "recent", "truncated"
 REACH = "_reach"  # in the event: how far back the recent ones go, in microseconds
@@ -32,7 +23,6 @@ HELD = "_last_"  # how the column of what is kept begins
 _SPAN, _KEY, _ARRIVAL = "_span", "_key", "_arrival"
 _STRETCH = 4  # times the time; the longer, the fewer events are in two stretches, and the longer state stays
 _ROW_BY_ROW = "spark.sql.streaming.useStreamlineAggregator"
-_MICROSECOND = timedelta(microseconds=1)
 _OWN = (
     SOURCE,
     TIME,
@@ -138,7 +128,7 @@ class Recent:
 
     @property
     def _us(self) -> int:
-        return self.within // _MICROSECOND
+        return self.within // MICROSECOND
 
     def _marked(self, rows: DataFrame) -> DataFrame:
         time = required_time(rows, self.time)

@@ -9,8 +9,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, FloatType, StructType, TimestampType
 
-from penstock.durations import duration
+from penstock.durations import MICROSECOND, duration
 from penstock.errors import FlowError
+from penstock.process.columns.lineage import lineage_of
+from penstock.process.columns.names import TIME
 from penstock.process.columns.refusals import refuse_missing
 from penstock.process.keyed.function import Frames, KeyedFunction, OverColumns
 from penstock.process.keyed.step import DUE, KeyedStep
@@ -18,9 +20,8 @@ from penstock.process.state.buckets import Buckets
 from penstock.process.state.description import StateDescription
 from penstock.process.state.runs import HASH
 from penstock.process.state.vectorised import empty_frame, through_buckets
-from penstock.process.time.order import TIME, order_of, required_time
+from penstock.process.time.order import order_of, required_time
 from penstock.process.time.watermark import Watermark, as_watermark
-from penstock.process.windows.shape import MICROSECOND
 
 Schema = StructType | str
 
@@ -92,12 +93,11 @@ class Stateful:
         no_state, no_results, empty = (empty_frame(rows, each) for each in (state, returns, taken.schema))
         function = KeyedFunction(self.function, self.by, no_state, no_results, self.frames)
         step = KeyedStep(function, self.ttl // MICROSECOND if self.ttl else None, self.timer)
-        description = StateDescription(self._kind, state, self.by, self.buckets, declared=True)
-        name = self._name(state)
-        processor = Buckets(step, empty, name, description.lineage, streaming=rows.isStreaming)
+        described = self._described(state)
+        work = Buckets(step, empty, described.column, lineage_of(state), streaming=rows.isStreaming)
         bucket = F.pmod(F.col(HASH), F.lit(self.buckets))
         times = "EventTime" if step.timed else "None"
-        return through_buckets(taken, bucket, processor, name, returns, description, times=times)
+        return through_buckets(taken, bucket, work, returns, described, times=times)
 
     def _taken(self, rows: DataFrame) -> DataFrame:
         if self.time is None or self.watermark is None:
@@ -132,9 +132,10 @@ class Stateful:
         wakes = f" and wakes at {self.timer}" if self.timer else ""
         return f"state{ends}{wakes}"
 
-    def _name(self, state: StructType) -> str:
+    def _described(self, state: StructType) -> StateDescription:
         columns = "; ".join(f"{field.name} {field.dataType.simpleString()}" for field in state)
-        return f"{self._kind} of {{{columns}}}, in {self.buckets} buckets by {', '.join(self.by)}"
+        title = f"{self._kind} of {{{columns}}}"
+        return StateDescription.of(self._kind, state, self.by, self.buckets, declared=True, title=title)
 
 
 def _schema(given: Schema) -> StructType:

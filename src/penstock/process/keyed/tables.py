@@ -8,9 +8,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from penstock.errors import FlowError
+from penstock.process.columns.names import DELETED, SOURCE
 from penstock.process.columns.refusals import refuse_unlike
 from penstock.process.state.pinned import ADDED, Pin, pinned
-from penstock.process.wire.source import DELETED, SOURCE
 from penstock.process.wire.table_changes import is_gone, newest_of_one_partition
 
 NOW = "_now"  # the event that has come, with its place; null where a table's row has

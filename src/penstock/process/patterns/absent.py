@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from penstock.process.columns.names import ORDER, US
 from penstock.process.patterns.chains import NONE, Chains, Ints, Way
 from penstock.process.patterns.once import EVENT, FITS, MATCHED
-from penstock.process.state.vectorised import Stepped
-from penstock.process.time.order import ORDER, US
+from penstock.process.state.step import Stepped
 
 TRUNCATED = "truncated"
 _KEY, _TURN, _ROW, _DUE, _LINK, _NEW = "_key_number", "_turn", "_row", "_due", "_link", "_new"

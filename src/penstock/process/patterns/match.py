@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from penstock.errors import FlowError
+from penstock.process.columns.names import SOURCE
 from penstock.process.keyed.recent import EVENT, REACH, RECENT, TRUNCATED, Recent, recent
 from penstock.process.patterns.conditions import bit_of, conditions_of, fulfilled
 from penstock.process.patterns.match_absent import match_absent
@@ -15,7 +16,6 @@ from penstock.process.patterns.match_once import MatchOnce
 from penstock.process.patterns.once import FITS, MATCHED
 from penstock.process.patterns.pattern import Condition, Pattern, Step
 from penstock.process.time.watermark import Watermark
-from penstock.process.wire.source import SOURCE
 
 
 def match(

@@ -6,19 +6,20 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, BooleanType, StructField, StructType
 
+from penstock.durations import MICROSECOND
 from penstock.errors import FlowError
 from penstock.process.columns.keys import comparable
+from penstock.process.columns.names import SOURCE, TIME, US
 from penstock.process.keyed.recent import Recent
 from penstock.process.patterns.absent import TRUNCATED, AbsentStep
 from penstock.process.patterns.chains import Way
 from penstock.process.patterns.conditions import bit_of, fulfilled
 from penstock.process.patterns.once import EVENT, FITS, MATCHED
 from penstock.process.patterns.pattern import Absence, Condition, Pattern, refuse_repeats
-from penstock.process.state.vectorised import vectorised
-from penstock.process.time.order import TIME, US, column, order_of, required_time
+from penstock.process.state.description import StateDescription
+from penstock.process.state.vectorised import columns_of, vectorised
+from penstock.process.time.order import column, order_of, required_time
 from penstock.process.time.watermark import Watermark
-from penstock.process.windows.shape import MICROSECOND
-from penstock.process.wire.source import SOURCE
 
 _BUCKETS = 16
 
@@ -53,15 +54,9 @@ class MatchAbsent:
         matched = StructField(MATCHED, ArrayType(taken.schema[EVENT].dataType))
         schema = StructType([taken.schema[EVENT], matched, StructField(TRUNCATED, BooleanType()), *source])
         step = AbsentStep(self._keys, self._ways(), self._bit(self.absence.condition), self._lasting)
-        found = vectorised(
-            taken,
-            self._keys,
-            step,
-            schema,
-            buckets=_BUCKETS,
-            state=self._state(),
-            state_columns=taken.columns,
-        )
+        kept = columns_of(taken.schema, *self._keys, *taken.columns)
+        state = StateDescription.of(self._kind(), kept, self._keys, _BUCKETS)
+        found = vectorised(taken, step, schema, state)
         keys = [F.col(EVENT)[name].alias(name) for name in self.recent.by]
         return found.select(*keys, EVENT, MATCHED, TRUNCATED, *(SOURCE for _ in source))
 
@@ -98,7 +93,7 @@ class MatchAbsent:
             for way in self.pattern.ways
         )
 
-    def _state(self) -> str:
+    def _kind(self) -> str:
         """What is kept are events and which conditions they fulfil: with others it is another state."""
         said = ", ".join(each if isinstance(each, str) else "a column" for each in self.conditions)
         reach = self.recent.within // MICROSECOND + self._lasting

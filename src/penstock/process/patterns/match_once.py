@@ -6,7 +6,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, IntegerType, LongType, StructField, StructType
 
+from penstock.durations import MICROSECOND
 from penstock.process.columns.keys import comparable, is_plain
+from penstock.process.columns.names import SOURCE
 from penstock.process.columns.refusals import refuse_missing
 from penstock.process.keyed.recent import TRUNCATED, Recent
 from penstock.process.keyed.stateful import stateful
@@ -15,8 +17,6 @@ from penstock.process.patterns.conditions import bit_of, fulfilled
 from penstock.process.patterns.once import CLOCK, EVENT, FITS, MATCHED, PARTS, TIME, Once
 from penstock.process.patterns.pattern import Condition, Pattern, Step, refuse_repeats
 from penstock.process.time.order import required_time
-from penstock.process.windows.shape import MICROSECOND
-from penstock.process.wire.source import SOURCE
 
 _AT = "_at"  # the time of an event
 _TAKEN = (EVENT, MATCHED, PARTS, CLOCK, FITS, TIME, _AT, "due", "part")

@@ -2,27 +2,33 @@
 
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 from pyspark import SparkFiles, TaskContext
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from penstock.process.columns.lineage import Lineage
-from penstock.process.keyed.step import BucketStep
+from penstock.process.state.bucket_step import BucketStep
+from penstock.process.state.frames import packed_rows, unpack
+from penstock.process.state.processor import set_timer
 from penstock.process.state.run_store import Run, RunStore
 from penstock.process.state.runs import first_to_merge, merged
-from penstock.process.state.vectorised import BEFORE, FOREVER, set_timer, unpack, written
+from penstock.process.state.step import BEFORE, FOREVER
 
-RUNS = "runs"
-_HEAD = "runs string, last long, swept long"  # the runs, the last watermark, and when all were looked through
+RUNS, _BUCKET = "runs", "bucket"
 
 
-class Buckets(StatefulProcessor):
-    """Takes the rows of buckets, and wakes them when a key's timer or the life of state has come."""
+class Buckets:
+    """Takes the rows of buckets, and wakes them when a key's timer or the life of state has come.
+
+    Of a bucket it keeps its runs, and which they are, the last watermark, and when all were looked through.
+    """
+
+    values: ClassVar = {_BUCKET: "runs string, last long, swept long"}
+    maps: ClassVar = {RUNS: ("number long", "packed binary")}
 
     def __init__(
         self, step: BucketStep, empty: pl.DataFrame, name: str, lineage: Lineage, *, streaming: bool
@@ -33,28 +39,20 @@ class Buckets(StatefulProcessor):
         self._name = name
         self._streaming = streaming
 
-    def init(self, handle: Any) -> None:
+    def open(self, handle: Any, states: Mapping[str, Any]) -> None:
         self._handle = handle
-        self._head = handle.getValueState("bucket", _HEAD)
-        self._store = handle.getMapState(RUNS, "number long", "packed binary")
+        self._head, self._store = states[_BUCKET], states[RUNS]
 
-    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:
-        taken = pl.concat([unpack(packed) for frame in rows for packed in frame["rows"]])
+    def take(self, bucket: int, rows: Sequence[bytes], watermark: int) -> list[bytes]:
+        taken = pl.concat([unpack(packed) for packed in rows])
         if self._streaming:
-            yield from written(
-                self._name, self._stepped(key[0], taken, timerValues.getCurrentWatermarkInMs())
-            )
-        else:
-            first = self._step([], taken, BEFORE, BEFORE)
-            last = self._step([first.changed], self._empty, BEFORE, FOREVER)
-            yield from written(self._name, first.rows, last.rows)
+            return packed_rows(self._stepped(bucket, taken, watermark))
+        first = self._step([], taken, BEFORE, BEFORE)
+        last = self._step([first.changed], self._empty, BEFORE, FOREVER)
+        return packed_rows(first.rows, last.rows)
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:  # noqa: ARG002
-        now = timerValues.getCurrentWatermarkInMs()
-        yield from written(self._name, self._stepped(key[0], self._empty, now))
-
-    def close(self) -> None:
-        pass
+    def wake(self, bucket: int, watermark: int) -> list[bytes]:
+        return packed_rows(self._stepped(bucket, self._empty, watermark))
 
     def _stepped(self, bucket: int, rows: pl.DataFrame, watermark: int) -> pl.DataFrame:
         listed, last, swept = self._head.get() or ("[]", BEFORE, None)

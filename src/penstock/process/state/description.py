@@ -1,155 +1,147 @@
-"""What a step keeps as frames, described so that it can be compared when the flow is started the next time.
+"""What a step keeps, described so that it can be compared when the flow is started the next time.
 
-Spark shows of a Python processor only the column that it puts out: the description is in that one's metadata.
+Spark shows of a Python processor only the column that it puts out. Its metadata hold the description, and
+checkpoints of the first releases know state by its name alone: both are written and read here.
 """
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-from penstock.process.columns.lineage import Lineage, lineage_of
+from penstock.process.columns.lineage import NOTHING, Lineage, lineage_of
 
-STATE = "penstock.state"  # in the metadata of what a processor puts out
-_WIDER = {
-    ("tinyint", "smallint"),
-    ("tinyint", "int"),
-    ("tinyint", "bigint"),
-    ("smallint", "int"),
-    ("smallint", "bigint"),
-    ("int", "bigint"),
-    ("float", "double"),
-}
-Described = Mapping[str, Any]
+_STATE = "penstock.state"  # in the metadata of what a processor puts out
+_NAMED = re.compile(
+    r", in \d+ buckets by (.*) binary$"
+)  # a column and its type, as `StateDescription.column`
+Written = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class FieldDescription:
+    """A column of state or a field in it: its name, former ones, and whether it can't be made up.
+
+    `type` is what Spark calls it; a struct is its fields, a list or a map what it is of, as they are written.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    required: bool
+    type: Any
+
+    @classmethod
+    def read(cls, written: Written) -> Self:
+        """Return the field that was written down."""
+        return cls(written["name"], tuple(written["names"]), written["required"], written["type"])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the field as it is written down."""
+        return {"name": self.name, "names": list(self.names), "required": self.required, "type": self.type}
 
 
 @dataclass(frozen=True)
 class StateDescription:
-    """The columns of state, its key and its buckets; `kind` names everything else that it depends on.
+    """The key of state, its buckets and its columns; `kind` names everything else that it depends on.
 
-    State that is `declared` by the user may get columns, and wider ones; other state only fields of structs.
+    Key and columns stand under their oldest names. State that is `declared` by the user may get columns, and
+    wider ones; other state only fields of structs. `title` and `labels` are what the kind and the key are
+    called today, of which the column is named: they are not compared.
     """
 
     kind: str
-    columns: StructType
     by: tuple[str, ...]
     buckets: int
-    declared: bool = False
+    declared: bool
+    columns: Mapping[str, FieldDescription]
+    title: str = field(default="", compare=False)
+    labels: tuple[str, ...] = field(default=(), compare=False)
 
-    @property
-    def lineage(self) -> Lineage:
-        """The lineage of its columns."""
-        return lineage_of(self.columns)
+    @classmethod
+    def of(
+        cls,
+        kind: str,
+        columns: StructType,
+        by: Sequence[str],
+        buckets: int,
+        *,
+        declared: bool = False,
+        title: str | None = None,
+        labels: Sequence[str] | None = None,
+    ) -> Self:
+        """Describe columns that are kept by some of them, which are the labels unless others are given."""
+        fields = {name: FieldDescription.read(each) for name, each in _fields(columns).items()}
+        lineage = lineage_of(columns)
+        key = tuple(lineage.fields[name].original(name) for name in by)
+        return cls(
+            kind, key, buckets, declared, fields, title or kind, tuple(by if labels is None else labels)
+        )
+
+    @classmethod
+    def read(cls, written: Written) -> Self:
+        """Return the description that was written down."""
+        columns = {name: FieldDescription.read(each) for name, each in written["columns"].items()}
+        by, declared = tuple(written["by"]), written.get("declared", False)
+        return cls(written["kind"], by, written["buckets"], declared, columns)
+
+    @classmethod
+    def of_column(cls, metadata: Mapping[str, Any]) -> Self | None:
+        """Return the description that goes with a column, if one does."""
+        found = metadata.get(_STATE)
+        return None if found is None else cls.read(json.loads(found))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the description as it is written down."""
+        parts = {"kind": self.kind, "by": list(self.by), "buckets": self.buckets, "declared": self.declared}
+        return parts | {"columns": {name: each.to_json() for name, each in self.columns.items()}}
 
     def to_metadata(self) -> dict[str, Any]:
-        """What goes with the column that a processor puts out."""
-        by = [self.lineage.fields[name].original(name) for name in self.by]
-        columns = _columns(self.columns, self.lineage)
-        parts = {"kind": self.kind, "by": by, "buckets": self.buckets, "declared": self.declared}
-        return {STATE: json.dumps(parts | {"columns": columns})}
+        """Return what goes with the column that a processor puts out."""
+        return {_STATE: json.dumps(self.to_json())}
+
+    @property
+    def column(self) -> str:
+        """The name of the column that a processor puts out."""
+        return f"{self.title}, in {self.buckets} buckets by {', '.join(self.labels)}"
+
+    @property
+    def key(self) -> list[str]:
+        """The columns of the key as they are called now."""
+        return [self.columns[original].name for original in self.by]
+
+    @property
+    def former_names(self) -> Lineage:
+        """The names of columns, by which frames of older versions are read."""
+        return Lineage(fields={each.name: Lineage(names=each.names) for each in self.columns.values()})
 
 
-def described(metadata: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the description that is in a column's metadata, as it is written down."""
-    found = metadata.get(STATE)
-    return None if found is None else dict(json.loads(found))
+def stored_key(steps: Iterable[Written]) -> tuple[list[str], Lineage]:
+    """Return the key of the first step in a checkpoint's description that has one, and former names."""
+    steps = list(steps)
+    for state in (StateDescription.read(step["frame"]) for step in steps if "frame" in step):
+        if state.by:
+            return state.key, state.former_names
+    found = [_NAMED.search(column) for step in steps for column in step["shape"]]
+    return next((match[1].split(", ") for match in found if match and match[1]), []), NOTHING
 
 
-def key_names(state: Described) -> list[str]:
-    """Return the columns of the key as they are called now."""
-    return [state["columns"][original]["name"] for original in state["by"]]
-
-
-def top_lineage(state: Described) -> Lineage:
-    """Return the names of columns, by which frames of older versions are read."""
-    columns = state["columns"].values()
-    return Lineage(fields={each["name"]: Lineage(names=tuple(each["names"])) for each in columns})
-
-
-def difficulties(before: Described, after: Described) -> Iterator[str]:
-    """Yield what of state that was kept before can't be brought to what is kept now."""
-    for part in ("kind", "by", "buckets"):
-        if before[part] != after[part]:
-            yield f"it was {_spelled(before[part], part)}, and would be {_spelled(after[part], part)}"
-    yield from _columns_differ(before, after)
-    for name, column in before["columns"].items():
-        now = after["columns"].get(name)
-        if now is not None:
-            wider = after["declared"] and name not in after["by"]
-            yield from _names_differ(name, column, now)
-            yield from _types_differ(name, column["type"], now["type"], wider=wider)
-
-
-def _spelled(value: Any, part: str) -> str:
-    match part:
-        case "by":
-            return f"by {', '.join(value) or 'nothing'}"
-        case "buckets":
-            return f"in {value} buckets"
-    return str(value)
-
-
-def _columns_differ(before: Described, after: Described) -> Iterator[str]:
-    gone = [name for name in before["columns"] if name not in after["columns"]]
-    come = [name for name in after["columns"] if name not in before["columns"]]
-    if gone:
-        yield f"it had {', '.join(gone)}"
-    if come and not after["declared"]:
-        yield f"it would have {', '.join(come)}"
-
-
-def _names_differ(path: str, before: Described, after: Described) -> Iterator[str]:
-    """Frames may have any name that a field has had: going back to an older one would not find it."""
-    known = {after["name"], *after["names"]}
-    lost = [name for name in (before["name"], *before["names"]) if name not in known]
-    if lost:
-        yield f"{path} was called {', '.join(lost)}, which no upcaster says"
-
-
-def _types_differ(path: str, before: Any, after: Any, *, wider: bool = False) -> Iterator[str]:
-    match before, after:
-        case {"list": one}, {"list": other}:
-            yield from _types_differ(path, one, other)
-        case {"map": one}, {"map": other}:
-            yield from _types_differ(path, one, other)
-        case {"struct": one}, {"struct": other}:
-            yield from _fields_differ(path, one, other)
-        case _ if before != after and not (wider and (before, after) in _WIDER):
-            yield f"{path} was {_kind(before)}, and would be {_kind(after)}"
-
-
-def _fields_differ(path: str, before: Described, after: Described) -> Iterator[str]:
-    for name, field in after.items():
-        if name in before:
-            yield from _names_differ(f"{path}.{name}", before[name], field)
-            yield from _types_differ(f"{path}.{name}", before[name]["type"], field["type"])
-        elif field["required"]:
-            yield f"{path}.{field['name']} is new, and has no default"
-
-
-def _kind(type: Any) -> str:
-    return type if isinstance(type, str) else f"a {next(iter(type))}"
-
-
-def _columns(struct: StructType, lineage: Lineage) -> dict[str, Any]:
-    found = {}
+def _fields(struct: StructType, lineage: Lineage | None = None) -> dict[str, Any]:
+    found, known = {}, lineage_of(struct) if lineage is None else lineage
     for column in struct:
-        own = lineage.fields[column.name]
-        found[own.original(column.name)] = {
-            "name": column.name,
-            "names": list(own.names),
-            "required": own.required,
-            "type": _type(column.dataType, own),
-        }
+        own = known.fields[column.name]
+        type = _type(column.dataType, own)
+        described = FieldDescription(column.name, own.names, own.required, type)
+        found[own.original(column.name)] = described.to_json()
     return found
 
 
 def _type(type: DataType, lineage: Lineage) -> Any:
     match type:
         case StructType():
-            return {"struct": _columns(type, lineage)}
+            return {"struct": _fields(type, lineage)}
         case ArrayType():
             return {"list": _type(type.elementType, lineage)}
         case MapType():

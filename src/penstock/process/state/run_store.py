@@ -19,8 +19,8 @@ import polars as pl
 import pyarrow as pa
 
 from penstock.process.columns.lineage import Lineage
+from penstock.process.state.frames import pack
 from penstock.process.state.migration import migrated
-from penstock.process.state.vectorised import pack
 
 _LONG = 600.0  # seconds after which no task can be about to use a file
 

@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+
+from penstock.durations import MICROSECOND
 
 _WAITING = "waiting "
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -27,7 +29,7 @@ class Horizon:
 
     def split(self, rows: DataFrame, time: Column) -> DataFrame:
         """Return the rows that the watermark has passed, and keep the others in mind."""
-        behind = F.unix_micros(time) <= F.lit((self.watermark - _EPOCH) // timedelta(microseconds=1))
+        behind = F.unix_micros(time) <= F.lit((self.watermark - _EPOCH) // MICROSECOND)
         name = f"{_WAITING}{len(self.left_out)}"
         self.left_out.append(rows.where(~behind))
         return rows.observe(name, F.count_if(~behind).alias("waiting")).where(behind)

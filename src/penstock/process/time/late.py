@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.durations import duration
 from penstock.errors import FlowError
-from penstock.log import Topic
+
+if TYPE_CHECKING:
+    from penstock.log import Topic
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Late:
         return cls()
 
     @classmethod
-    def send(cls, topic: Topic[Any] | str) -> "Late":
+    def send(cls, topic: "Topic[Any] | str") -> "Late":
         """Send late events to a topic."""
         return cls().then(topic)
 
@@ -35,7 +37,7 @@ class Late:
         """Correct a window's result for as long after its end; what is later still is dropped and counted."""
         return cls(duration(within, zero=True))
 
-    def then(self, topic: Topic[Any] | str) -> "Late":
+    def then(self, topic: "Topic[Any] | str") -> "Late":
         """Send what is too late to be counted to a topic."""
         if self.side_output is not None:
             raise FlowError(f"late events go to {self.side_output!r} already")

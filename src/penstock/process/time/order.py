@@ -4,16 +4,15 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from penstock.errors import DataError, FlowError
+from penstock.errors import FlowError
+from penstock.process.columns.data_error import data_error
+from penstock.process.columns.names import OFFSET, PARTITION, SOURCE, TIME, US
 from penstock.process.columns.refusals import refuse_missing
-from penstock.process.wire.source import SOURCE
 
-TIME = "_time"  # the column of which Spark makes the watermark; null where an event is dated too far ahead
 _EARLY = (
     ", and a stream's watermark begins at 1970; filter such events out before, or declare the aggregates "
     "(agg.count()): windows with a late policy count them as late"
 )
-US, PARTITION, OFFSET = ORDER = ("_us", "_partition", "_offset")
 
 
 def column(rows: DataFrame, name: str) -> Column:
@@ -42,15 +41,6 @@ def since_epoch(time: Column) -> Column:
     """Return the time of an event for Spark's own operators, whose watermark begins at 1970."""
     early = F.concat(F.lit("an event is dated "), time.cast("string"), F.lit(_EARLY))
     return F.when(time < F.timestamp_micros(F.lit(0)), data_error(early).cast("timestamp")).otherwise(time)
-
-
-def data_error(message: Column) -> Column:
-    """Return what stops a query; whoever runs it finds the error in Spark's text by its name and its line.
-
-    The name is in two parts, so that it is not found in the plan, which Spark's text has, too.
-    """
-    name = f"{DataError.__module__}.", f"{DataError.__name__}: "
-    return F.raise_error(F.concat(*map(F.lit, name), message, F.lit("\n")))
 
 
 def order_of(rows: DataFrame, time: Column | None = None, *, numbered: bool = False) -> list[Column]:

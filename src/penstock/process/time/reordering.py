@@ -11,12 +11,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from penstock.errors import FlowError
+from penstock.process.columns.names import ORDER, SOURCE, US
 from penstock.process.columns.refusals import refuse_few_buckets, refuse_missing, refuse_unlike
-from penstock.process.state.vectorised import Stepped, vectorised
+from penstock.process.state.description import StateDescription
+from penstock.process.state.step import Stepped
+from penstock.process.state.vectorised import columns_of, vectorised
 from penstock.process.time.horizon import passed
-from penstock.process.time.order import ORDER, US, column, order_of, required_time
+from penstock.process.time.order import column, order_of, required_time
 from penstock.process.time.watermark import Watermark, as_watermark
-from penstock.process.wire.source import SOURCE
 
 STREAM = "stream"
 _EVENT = "_event"
@@ -53,9 +55,8 @@ def reordered(
         taken = passed(taken, F.timestamp_micros(US))
         return taken.repartition(*names).sortWithinPartitions(*ORDER).select(f"{_EVENT}.*")
     schema = StructType([taken.schema[_EVENT]])
-    found = vectorised(
-        taken, names, ReorderStep(), schema, buckets=buckets, state=_STATE, state_columns=taken.columns
-    )
+    state = StateDescription.of(_STATE, columns_of(taken.schema, *names, *taken.columns), names, buckets)
+    found = vectorised(taken, ReorderStep(), schema, state)
     return found.select(f"{_EVENT}.*")
 
 

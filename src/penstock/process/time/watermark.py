@@ -12,9 +12,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField
 
-from penstock.durations import duration
+from penstock.durations import MICROSECOND, duration
 from penstock.errors import FlowError
-from penstock.process.time.order import TIME
+from penstock.process.columns.names import TIME
 from penstock.process.time.source_columns import Columns, traced
 
 _TICK = "_tick"
@@ -118,7 +118,7 @@ class Watermark:
         found = traced(rows, time, clock.columns) if self.sources is None else None
         if found is None or self.future is None:
             return frozenset(TimeLine(each.source, each.column) for each in found or ())
-        future = duration(self.future) // timedelta(microseconds=1)
+        future = duration(self.future) // MICROSECOND
         if self.arrived == _WRITTEN:
             return frozenset(TimeLine(each.source, each.column, future) for each in found)
         arrived = traced(rows, F.col(self.arrived), clock.columns) or frozenset()
@@ -129,7 +129,7 @@ class Watermark:
 
     def _among(self, ticks: DataFrame, timed: DataFrame) -> DataFrame:
         """Let ticks move Spark's own watermark, as events would that are later by the delay."""
-        delay = duration(self.delay, zero=True) // timedelta(microseconds=1)
+        delay = duration(self.delay, zero=True) // MICROSECOND
         late = F.timestamp_micros(F.unix_micros("time") + delay)
         own = ticks.select(late.alias(TIME), F.lit(True).alias(_TICK))
         united = timed.unionByName(own, allowMissingColumns=True)
@@ -149,7 +149,7 @@ class Watermark:
         """Whether an event is dated too far ahead of its arrival."""
         if self.future is None:
             return F.lit(False)
-        bound = duration(self.future) // timedelta(microseconds=1)
+        bound = duration(self.future) // MICROSECOND
         return F.coalesce(F.unix_micros(time) > F.unix_micros(F.col(self.arrived)) + bound, F.lit(False))
 
     @property

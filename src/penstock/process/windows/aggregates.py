@@ -26,7 +26,7 @@ from pyspark.sql.types import (
 )  # fmt: skip
 
 from penstock.errors import FlowError
-from penstock.process.time.order import ORDER
+from penstock.process.columns.names import ORDER
 
 _REGISTERS = 4096  # of an approximate count: its error is 1.04 / √4096, or 1.6 %
 _TERMS = 20  # of a series over the share of free registers, which is 4095/4096 at most: the rest is nothing

@@ -7,10 +7,11 @@ from typing import ClassVar
 
 import polars as pl
 
+from penstock.process.columns.names import END, START
 from penstock.process.windows.aggregates import Aggregate
 from penstock.process.windows.overflow import refuse_overflow
 
-START, END, KIND, ROWS = "start", "end", "kind", "rows"
+KIND, ROWS = "kind", "rows"
 ON_TIME, LATE, CORRECTED, RETRACTED = "on time", "late", "corrected", "retracted"
 RETRACTIONS = (RETRACTED, "withdrawn")  # the second as earlier releases have written it
 FIRST = (ON_TIME, LATE)  # the kinds of a window's first result: a late one is all of events that came late

@@ -6,14 +6,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from penstock.errors import FlowError
+from penstock.process.columns.names import END, FINAL, START, TIME
 from penstock.process.columns.naming import quoted, refuse_taken
 from penstock.process.time.horizon import passed
-from penstock.process.time.order import TIME
-from penstock.process.windows.kept import END, KIND, ON_TIME, START
+from penstock.process.windows.kept import KIND, ON_TIME
 from penstock.process.windows.shape import Fixed, Session
 
 RANK = "rank"
-FINAL = "penstock.final"  # in the metadata of `end`: a result is emitted once the watermark has passed it
 _WINDOW, _BEST, _ROW = "_window", "_best", "_row"
 
 

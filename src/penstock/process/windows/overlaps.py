@@ -9,8 +9,9 @@ from math import isqrt
 
 import polars as pl
 
-from penstock.process.windows.kept import END, START
-from penstock.process.windows.shape import MICROSECOND, Fixed
+from penstock.durations import MICROSECOND
+from penstock.process.columns.names import END, START
+from penstock.process.windows.shape import Fixed
 
 _MANY = 64  # panes of a window, from which on neighbours are put together
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from penstock.process.state.vectorised import BEFORE, FOREVER
-from penstock.process.time.order import US
-from penstock.process.windows.kept import END, ROWS, START, Kept, Taken, flag, kind
+from penstock.process.columns.names import END, START, US
+from penstock.process.state.step import BEFORE, FOREVER
+from penstock.process.windows.kept import ROWS, Kept, Taken, flag, kind
 from penstock.process.windows.overlaps import Layer, Overlaps
 from penstock.process.windows.shape import Fixed
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from penstock.process.time.order import US
-from penstock.process.windows.kept import END, KIND, RETRACTED, START, Kept, Taken, flag, kind
-from penstock.process.windows.shape import MICROSECOND, Session
+from penstock.durations import MICROSECOND
+from penstock.process.columns.names import END, START, US
+from penstock.process.windows.kept import KIND, RETRACTED, Kept, Taken, flag, kind
+from penstock.process.windows.shape import Session
 
 _GROUP, _CHANGED = "_group", "_changed"
 _EMITTED = "_told"  # as checkpoints have it

@@ -7,9 +7,8 @@ from math import gcd
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from penstock.durations import MICROSECOND
 from penstock.errors import FlowError
-
-MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)

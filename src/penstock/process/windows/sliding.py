@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from penstock.process.time.order import US
-from penstock.process.windows.kept import END, EVENT, START, Kept, Taken, flag, kind
+from penstock.durations import MICROSECOND
+from penstock.process.columns.names import END, START, US
+from penstock.process.windows.kept import EVENT, Kept, Taken, flag, kind
 from penstock.process.windows.overflow import refuse_overflow
-from penstock.process.windows.shape import MICROSECOND, Sliding
+from penstock.process.windows.shape import Sliding
 
 EMITTED = "_told"  # as checkpoints have it
 _NEW, _CAME = "_new", "_came"

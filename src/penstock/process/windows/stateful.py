@@ -1,96 +1,34 @@
-"""Windows with a late policy: the pure windows of `panes` and `sessions` as steps over Spark's buckets."""
+"""Windows with a late policy: planned as steps over buckets of keys, with their results in columns."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-import polars as pl
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, LongType, NullType, StringType, StructField, StructType
 
-from penstock.errors import DataError
+from penstock.durations import MICROSECOND
 from penstock.process.columns.lineage import original
+from penstock.process.columns.names import END, START, TIME
 from penstock.process.columns.naming import named, quoted, type_of
 from penstock.process.columns.side_output import SIDE_OUTPUT
-from penstock.process.state.vectorised import BEFORE, Step, Stepped, vectorised
+from penstock.process.state.description import StateDescription
+from penstock.process.state.step import BEFORE, Step
+from penstock.process.state.vectorised import columns_of, vectorised
 from penstock.process.time.late import Late
-from penstock.process.time.order import TIME, US, order_of
+from penstock.process.time.order import order_of
 from penstock.process.windows.aggregates import Aggregate
-from penstock.process.windows.kept import END, EVENT, KIND, ROWS, START, Kept
+from penstock.process.windows.kept import EVENT, KIND, ROWS, Kept
 from penstock.process.windows.panes import Panes
 from penstock.process.windows.sessions import Sessions
-from penstock.process.windows.shape import MICROSECOND, Fixed, Session, Shape, Sliding
+from penstock.process.windows.shape import Fixed, Session, Shape, Sliding
 from penstock.process.windows.sliding import Slides
+from penstock.process.windows.steps import FoldedStep, PaneFold, WindowStep
 
 WINDOWS = "penstock.windows"  # in the metadata of `rows`: what the results are windows of
 RESULT_COLUMNS = (START, END, KIND, ROWS)  # what every result has besides its key and its aggregates
 _ID = {"timeZone": "UTC", "ignoreNullFields": "false"}
-
-
-@dataclass(frozen=True)
-class WindowStep:
-    """A step over windows: results and, if there is a side output for them, the events that were too late.
-
-    No watermark is earlier than the one with which a stream begins.
-    """
-
-    windows: Kept
-    side_output: str | None
-    begins: int = BEFORE
-
-    def __call__(self, kept: pl.DataFrame | None, rows: pl.DataFrame, last: int, now: int) -> Stepped:
-        last, now = max(last, self.begins), max(now, self.begins)
-        timeless = pl.col(US).is_null()
-        taken = self.windows.take(kept, _widened(rows.filter(~timeless), self.windows.aggregates), last, now)
-        results = _narrowed(self.windows.finished(taken.results))
-        if self.side_output is None:
-            dropped = taken.late.height + rows.filter(timeless).height
-            return Stepped(taken.kept, results, taken.timer, dropped, taken.missed)
-        left = [rows.filter(timeless), taken.late.select(rows.columns).cast(rows.schema)]
-        late = pl.concat(left).select(*self.windows.by, EVENT, pl.lit(self.side_output).alias(SIDE_OUTPUT))
-        emitted = pl.concat([results, late], how="diagonal")
-        return Stepped(taken.kept, emitted, taken.timer, missed=taken.missed)
-
-
-@dataclass(frozen=True)
-class FoldedStep:
-    """A step over windows whose rows were folded by `PaneFold`: what is late is only counted."""
-
-    windows: Panes
-    begins: int = BEFORE
-
-    def __call__(self, kept: pl.DataFrame | None, rows: pl.DataFrame, last: int, now: int) -> Stepped:
-        last, now = max(last, self.begins), max(now, self.begins)
-        timeless = pl.col(self.windows.place).is_null()
-        taken = self.windows.take_folded(kept, rows.filter(~timeless), last, now)
-        results = _narrowed(self.windows.finished(taken.results))
-        dropped = pl.concat([taken.late, rows.filter(timeless)]).select(pl.col(ROWS).sum()).item()
-        return Stepped(taken.kept, results, taken.timer, int(dropped), taken.missed)
-
-
-@dataclass(frozen=True)
-class PaneFold:
-    """Folds rows into panes before they are shuffled, so that a key's rows of a pane cross as one."""
-
-    windows: Panes
-
-    def __call__(self, rows: pl.DataFrame) -> pl.DataFrame:
-        return self.windows.folded(_widened(rows, self.windows.aggregates))
-
-
-def _widened(rows: pl.DataFrame, aggregates: Mapping[str, Aggregate]) -> pl.DataFrame:
-    whole = [name for name, each in aggregates.items() if each.wide and rows.schema[name].is_integer()]
-    return rows.with_columns(pl.col(whole).cast(pl.Int128))
-
-
-def _narrowed(results: pl.DataFrame) -> pl.DataFrame:
-    try:
-        return results.with_columns(pl.col(pl.Int128).cast(pl.Int64))
-    except pl.exceptions.InvalidOperationError as error:
-        names = [name for name, kind in results.schema.items() if kind == pl.Int128]
-        message = f"the sum {' or '.join(names)} of a window is beyond 64 bits"
-        raise DataError(message, hint="cast the column to a decimal") from error
 
 
 def windowed(
@@ -114,19 +52,29 @@ def windowed(
     columns = timed.select(*map(quoted, by), *order, *inputs_of(timed, aggregates), *aside)
     results = fields_of(timed, aggregates)
     kept = _kept(shape, by, aggregates, late)
-    kinds = ", ".join(f"{name} {each.description}" for name, each in aggregates.items())
     begins = 0 if timed.isStreaming else BEFORE
     step: Step = WindowStep(kept, late.side_output, begins)
     fold: PaneFold | None = None
     if isinstance(kept, Panes) and late.side_output is None:
         step, fold = FoldedStep(kept, begins), PaneFold(kept)
-    found = vectorised(
-        columns, by, step, _schema(columns, by, results, late),
-        buckets=buckets, state=f"{shape} with {kinds}", fold=fold,
-        kind=f"{shape} with {original_kinds(timed, aggregates)}",
-        state_columns=[*aggregates, *([EVENT] if isinstance(shape, Sliding) else [])],
-    )  # fmt: skip
+    state = _state(timed, columns, shape, by, aggregates, buckets)
+    found = vectorised(columns, step, _schema(columns, by, results, late), state, fold=fold)
     return _results(found.withColumn(ROWS, _described(kept)), event, by, list(aggregates), late)
+
+
+def _state(
+    timed: DataFrame,
+    columns: DataFrame,
+    shape: Shape,
+    by: tuple[str, ...],
+    aggregates: Mapping[str, Aggregate],
+    buckets: int,
+) -> StateDescription:
+    kinds = ", ".join(f"{name} {each.description}" for name, each in aggregates.items())
+    event = [EVENT] if isinstance(shape, Sliding) else []
+    kept = columns_of(columns.schema, *by, *aggregates, *event)
+    kind = f"{shape} with {original_kinds(timed, aggregates)}"
+    return StateDescription.of(kind, kept, by, buckets, title=f"{shape} with {kinds}")
 
 
 def original_kinds(rows: DataFrame, aggregates: Mapping[str, Aggregate]) -> str:

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from penstock.durations import duration
 from penstock.errors import FlowError
+from penstock.process.columns.names import END, START
 from penstock.process.columns.naming import (
     checked_buckets,
     event_time,
@@ -24,7 +25,7 @@ from penstock.process.time.order import since_epoch
 from penstock.process.time.watermark import Watermark, as_watermark
 from penstock.process.windows import native, stateful
 from penstock.process.windows.aggregates import Aggregate
-from penstock.process.windows.kept import END, KIND, ON_TIME, START
+from penstock.process.windows.kept import KIND, ON_TIME
 from penstock.process.windows.shape import Fixed, Session, Shape, Sliding
 
 Emit = Literal["final", "early"]

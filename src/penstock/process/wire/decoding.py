@@ -1,5 +1,6 @@
 """Decoding: the rows of a topic, each with the event it holds or with what is wrong with it."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
@@ -13,13 +14,16 @@ from penstock.errors import ConfigurationError
 from penstock.events.kinds import Field, Maybe, Scalar, fields_of
 from penstock.log import Table, Topic
 from penstock.process.wire.coercion import Seen, coerced, field_fits, filled
+from penstock.process.wire.known_schemas import KnownSchemas
 from penstock.process.wire.parsing import MARK, SCHEMA_ID, Parser, mark, parsers, schema_id
-from penstock.schemas import WrittenSchema, spark_schema
+from penstock.schemas import spark_schema
 from penstock.schemas.upcasting import Native
 
 EVENT, ERROR = "_event", "_error"
 KAFKA = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
-UNKNOWN_SCHEMA = "penstock:unknown-schema"
+_UNKNOWN_SCHEMA = "penstock:unknown-schema"
+_SINCE = "a schema that the registry did not have when the query was planned"
+_UNKNOWN = re.compile(rf"{_UNKNOWN_SCHEMA}:([A-Za-z0-9._-]+):(\d+)")
 
 
 @dataclass(frozen=True)
@@ -36,22 +40,26 @@ class Draft:
         return f"{self.parser.name}_coerced"
 
 
-def decoded(
-    rows: DataFrame, topic: Topic[Any], schemas: Mapping[int, WrittenSchema], unknown: frozenset[int]
-) -> DataFrame:
+def decoded(rows: DataFrame, topic: Topic[Any], known: KnownSchemas) -> DataFrame:
     """Return Kafka's rows with the event, or the error where there is none.
 
     Each step is a projection of its own, because what is used twice would be computed twice in one.
     """
-    found = parsers(topic, schemas)
+    found = parsers(topic, known.schemas)
     rows = rows.select(*KAFKA, schema_id().alias(SCHEMA_ID), mark(topic).alias(MARK))
     rows = rows.select("*", *(parser.parsed.alias(parser.name) for parser in found))
     drafts = [_draft(rows, parser) for parser in found if parser.refusal is None]
     rows = rows.select("*", *(_coerced(draft, topic).alias(draft.name) for draft in drafts))
-    error, event = _error(topic, found, drafts, unknown), _event(topic, drafts)
+    error, event = _error(topic, found, drafts, known.unknown), _event(topic, drafts)
     if isinstance(topic, Table):
         error, event = _with_tombstones(topic, error, event)
     return rows.select(*KAFKA, event.alias(EVENT), error.alias(ERROR))
+
+
+def unknown_schema(error_text: str) -> tuple[str, int] | None:
+    """Find in a failed query's error the topic and the number of the schema that was not known."""
+    found = _UNKNOWN.search(error_text)
+    return (found[1], int(found[2])) if found else None
 
 
 def _draft(rows: DataFrame, parser: Parser) -> Draft:
@@ -131,7 +139,7 @@ def _error(topic: Topic[Any], found: list[Parser], drafts: list[Draft], unknown:
     for parser in found:
         error = error.when(_applies(parser), faults.get(parser.name, F.lit(parser.refusal)))
     error = error.when(id.isin(list(unknown)), F.format_string("schema id %d is unknown", id))
-    return error.otherwise(F.raise_error(F.format_string(f"{UNKNOWN_SCHEMA}:{topic.name}:%d", id)))
+    return error.otherwise(F.raise_error(F.format_string(f"{_UNKNOWN_SCHEMA}:{topic.name}:%d, {_SINCE}", id)))
 
 
 def _fault(topic: Topic[Any], draft: Draft) -> Column:

@@ -10,11 +10,9 @@ from pyspark.sql.types import NullType, StructType
 from penstock.errors import FlowError
 from penstock.events.event import time_field
 from penstock.log import Table, Topic
+from penstock.process.columns.names import END, FINAL, HEADERS, SOURCE
 from penstock.process.columns.side_output import SIDE_OUTPUT, STORED
-from penstock.process.windows.kept import END
-from penstock.process.windows.native import FINAL
 from penstock.process.wire.route import Route, check_columns
-from penstock.process.wire.source import HEADERS, SOURCE
 
 MADE_BY = "penstock.made-by"
 SPREAD, ORDER = "_spread", "_order"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 from pyspark.sql.types import (
@@ -98,6 +98,11 @@ def schema_id() -> Column:
     value = F.col("value")
     number = F.conv(F.hex(F.substring(value, 2, 4)), 16, 10).cast("long")
     return F.when((F.length(value) >= 5) & (F.substring(value, 1, 1) == F.lit(b"\0")), number)
+
+
+def schema_ids(rows: DataFrame) -> DataFrame:
+    """Return the numbers of schemas, as `id`, that rows of Kafka's name."""
+    return rows.select(schema_id().alias("id")).where("id is not null").distinct()
 
 
 def mark(topic: Topic[Any]) -> Column:

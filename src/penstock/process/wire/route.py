@@ -10,10 +10,10 @@ from pyspark.sql.types import NullType, StringType, StructType
 from penstock.errors import FlowError
 from penstock.events.kinds import Field, Maybe, fields_of
 from penstock.log import Table, Topic
+from penstock.process.columns.names import DELETED, SOURCE
 from penstock.process.columns.side_output import SIDE_OUTPUT
 from penstock.process.wire.coercion import Seen, coerced, literal, takes
 from penstock.process.wire.encoding import key_bytes, value_bytes
-from penstock.process.wire.source import DELETED, SOURCE
 from penstock.schemas import spark_schema
 
 

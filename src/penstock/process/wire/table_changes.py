@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame, WindowSpec
 from pyspark.sql import functions as F
 
-from penstock.process.wire.source import DELETED, SOURCE
+from penstock.process.columns.names import DELETED, SOURCE
 
 
 def is_gone(table: DataFrame) -> Column:

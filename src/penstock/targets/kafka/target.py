@@ -13,8 +13,9 @@ from pyspark.sql.types import StructType
 from penstock.log import Broker, Topic
 from penstock.process.spark.java_client import java_settings
 from penstock.process.spark.logical import is_narrow, logical_plan
+from penstock.process.wire.events import typed
 from penstock.process.wire.messages import MADE_BY, encoded
-from penstock.process.wire.source import kafka_rows, typed
+from penstock.process.wire.source import kafka_rows
 from penstock.settings import Settings
 from penstock.targets import sink as sinks
 from penstock.targets.compared import Compared

@@ -1,0 +1,12 @@
+"""Names of the platform's own columns: what goes with every event, and what operators put beside it."""
+
+SOURCE = "_source"  # where an event is in the log
+DELETED = "_deleted"  # whether a change of a table is a deletion
+HEADERS = "array<struct<key:string,value:binary>>"
+SOURCE_TYPE = f"topic string, partition int, offset long, written timestamp, headers {HEADERS}"
+
+TIME = "_time"  # the column of which Spark makes the watermark; null where an event is dated too far ahead
+US, PARTITION, OFFSET = ORDER = ("_us", "_partition", "_offset")  # an event's time and place, as state has it
+
+START, END = "start", "end"  # of a window
+FINAL = "penstock.final"  # in the metadata of `end`: a result is emitted once the watermark has passed it

@@ -1,0 +1,92 @@
+"""Decoded rows as typed events, or as the dead letters of those that could not be decoded."""
+
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+
+from penstock.log import Table, Topic
+from penstock.log.topic import DEAD_LETTERS
+from penstock.process.columns.data_error import data_error
+from penstock.process.columns.names import DELETED, HEADERS, SOURCE
+from penstock.process.wire.decoding import ERROR, EVENT, decoded
+from penstock.process.wire.known_schemas import KnownSchemas
+from penstock.process.wire.lineages import lineages
+
+_UTC = {"timeZone": "UTC", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
+
+
+def typed(
+    rows: DataFrame,
+    topic: Topic[Any],
+    known: KnownSchemas,
+    *,
+    counted: str | Observation | None = None,
+    strict: bool = False,
+) -> DataFrame:
+    """Return the rows that can be decoded, as the columns of the event class and `_source`.
+
+    A table's rows also have `_deleted`: where it is true, only the key is filled. A row whose schema is
+    neither known nor known to be unknown fails the query; `unknown_schema` finds its number in the error.
+
+    Values are refused as Python's codecs refuse them, but for what would cost too much to see in JSON: what
+    stands where a text is expected is taken as its JSON, and a null where there is a default is the default.
+    With `counted`, Spark observes under that name how many rows were left out. With `strict` none is: the
+    first one stops the query.
+    """
+    read = decoded(rows, topic, known)
+    if strict:
+        read = read.withColumn(ERROR, _refused())
+    if counted is not None:
+        read = read.observe(counted, F.count_if(F.col(ERROR).isNotNull()).alias("malformed"))
+    columns = [
+        F.col(EVENT)[name].alias(name, metadata=lineage.to_metadata(name))
+        for name, lineage in lineages(topic).items()
+    ]
+    columns.append(_source().alias(SOURCE))
+    if isinstance(topic, Table):
+        columns.append(F.col("value").isNull().alias(DELETED))
+    return _only(read, F.col(ERROR).isNull(), columns)
+
+
+def undecodable(rows: DataFrame, topic: Topic[Any], known: KnownSchemas) -> DataFrame:
+    """Return the rows that `typed` leaves out, as they go to the dead letters, and their positions."""
+    read = decoded(rows, topic, known)
+    letter = [F.concat("topic", F.lit(DEAD_LETTERS)).alias("topic"), F.col("key"), F.col("value")]
+    position = [F.col("topic").alias("source"), F.col("partition"), F.col("offset")]
+    return _only(read, F.col(ERROR).isNotNull(), [*letter, _dead_headers().alias("headers"), *position])
+
+
+def _only(rows: DataFrame, condition: Column, columns: list[Column]) -> DataFrame:
+    """Keep some rows. A filter would be pushed below the decoding, which then would be done twice."""
+    return rows.select(F.inline(F.when(condition, F.array(F.struct(*columns)))))
+
+
+def _refused() -> Column:
+    """The error of a row, raised where there is one."""
+    place = F.concat_ws("/", "topic", "partition", "offset")
+    message = F.concat(F.lit("the message at "), place, F.lit(" can't be decoded: "), F.col(ERROR))
+    return F.when(F.col(ERROR).isNotNull(), data_error(message).cast("string"))
+
+
+def _source() -> Column:
+    return F.struct("topic", "partition", "offset", F.col("timestamp").alias("written"), "headers")
+
+
+def _dead_headers() -> Column:
+    """The headers of `DeadLetter.to_headers`, dated by the log so that a duplicate is the same."""
+    own = {
+        "topic": F.col("topic"),
+        "partition": F.col("partition").cast("string"),
+        "offset": F.col("offset").cast("string"),
+        "error": F.col(ERROR),
+        "at": F.to_csv(F.struct("timestamp"), _UTC),
+    }
+    made = F.array(
+        *(
+            F.struct(F.lit(f"penstock.dead.{name}").alias("key"), text.cast("binary").alias("value"))
+            for name, text in own.items()
+        )
+    )
+    theirs = F.filter("headers", lambda each: ~each["key"].startswith("penstock.dead."))
+    return F.concat(F.coalesce(theirs, F.array().cast(HEADERS)), made)
