@@ -19,7 +19,7 @@ from penstock.pipeline.progress import ProgressStore
 from penstock.process import session
 from penstock.process.spark.java_client import java_settings
 from penstock.settings import Settings
-from penstock.targets import KafkaSink
+from penstock.targets import KafkaSink, SinkOptions
 
 ROWS = 1_000_000
 ROUNDS = 5
@@ -70,7 +70,7 @@ def make_rows(spark: SparkSession) -> DataFrame:
 
 def measure(settings: Settings, rows: DataFrame) -> tuple[float, float]:
     """Return the rates of both in rows a second; the first round warms up and does not count."""
-    sink = KafkaSink(settings, "bench", lanes=2)
+    sink = KafkaSink(SinkOptions(settings, "bench"))
     sink.open()
     options = {f"kafka.{name}": value for name, value in java_settings(settings).items()}
     times: tuple[list[float], list[float]] = ([], [])

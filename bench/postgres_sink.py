@@ -14,7 +14,7 @@ from penstock.local import running
 from penstock.log.ledger import Batch
 from penstock.process import session
 from penstock.settings import Settings, reveal
-from penstock.targets.postgres import PostgresSink, PostgresTable
+from penstock.targets import PostgresSink, PostgresTable, SinkOptions
 
 ROWS = 1_000_000
 ONE_BY_ONE = 20_000
@@ -137,7 +137,7 @@ def through_sink(settings: Settings, rows: DataFrame, *, fresh: bool) -> float:
         else:
             connection.execute("VACUUM public.bench_totals")
             connection.execute("CHECKPOINT")
-    sink = PostgresSink(TABLE, rows.schema, settings, f"bench.{time.time_ns()}", lanes=LANES)
+    sink = PostgresSink(TABLE, rows.schema, SinkOptions(settings, f"bench.{time.time_ns()}", lanes=LANES))
     sink.open()
     began = time.perf_counter()
     sink.write(rows, Batch("bench", 0))

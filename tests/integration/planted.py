@@ -92,8 +92,8 @@ class ByChance(KafkaLanes):
 class RandomSpread(KafkaSink):
     """A repeated batch brings its rows to other lanes; of the first try one lane was written."""
 
-    def __init__(self, *given, **options):
-        super().__init__(*given, **options)
+    def __init__(self, options):
+        super().__init__(options)
         self._lanes = ByChance(**vars(self._lanes))
 
     def _work(self, batch, names):
@@ -129,8 +129,8 @@ class LedgerFirst(PostgresSink):
 SINKS = {"random_spread": RandomSpread, "later": Later} | dict.fromkeys(UsingWork.works, UsingWork)
 
 
-def kafka_sink(settings, id, **options):
-    return SINKS.get(id.split(".")[1], KafkaSink)(settings, id, **options)
+def kafka_sink(options):
+    return SINKS.get(options.id.split(".")[1], KafkaSink)(options)
 
 
 def uncommitted(spark, settings, topics, *, options=None, **more):

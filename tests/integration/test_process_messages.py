@@ -21,8 +21,7 @@ from penstock.process.columns.names import DELETED
 from penstock.process.wire.events import typed
 from penstock.process.wire.known_schemas import KnownSchemas
 from penstock.process.wire.messages import encoded, with_id
-from penstock.settings import Settings
-from penstock.targets.kafka.sink import KafkaSink
+from penstock.targets.kafka.lane import KafkaLanes
 
 NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 SOURCE = "struct<topic:string,partition:int,offset:bigint>"
@@ -113,7 +112,7 @@ def test_results_of_a_partition_stay_together_whatever_was_looked_up(spark):
 def test_results_without_a_source_are_in_the_order_of_time_and_name_their_lane(spark):
     changes = [{"card": f"c{n % 5}", "at": NOW + timedelta(minutes=n * 7 % 40)} for n in range(40)]
     rows = results(spark, *changes).drop("_source")
-    spread = KafkaSink(Settings(), "f", lanes=3)._spread(encoded(rows, ALERTS, flow="f", shuffled=True))
+    spread = KafkaLanes({}, "f", 1).spread(encoded(rows, ALERTS, flow="f", shuffled=True), 3)
     found = spread.withColumn("lane", F.spark_partition_id()).collect()
     times = {}
     for row in found:
@@ -125,7 +124,7 @@ def test_results_without_a_source_are_in_the_order_of_time_and_name_their_lane(s
 
 def lanes_of(rows):
     """The lane of each result, by what made it."""
-    spread = KafkaSink(Settings(), "f", lanes=3)._spread(rows).withColumn("lane", F.spark_partition_id())
+    spread = KafkaLanes({}, "f", 1).spread(rows, 3).withColumn("lane", F.spark_partition_id())
     return {headers_of(row)["penstock.made-by"]: row.lane for row in spread.collect()}
 
 

@@ -14,7 +14,7 @@ from penstock.log import Broker, Topic
 from penstock.pipeline import verify
 from penstock.process.wire.messages import with_messages
 from penstock.settings import reveal
-from penstock.targets import KafkaSink, PostgresSink, PostgresTable
+from penstock.targets import KafkaSink, PostgresSink, PostgresTable, SinkOptions
 from penstock.targets.side_outputs import SinkWithSideOutputs, _refuse_apart, target_rows
 from penstock.testing.sink_contract import Crash, batch, crash_at
 
@@ -38,8 +38,8 @@ class Target:
 
     def sink(self):
         schema = target_rows(self.rows(())).schema
-        table = PostgresSink(PostgresTable(self.table), schema, self._settings, self.id, lanes=2)
-        return SinkWithSideOutputs(self.id, KafkaSink(self._settings, self.id, lanes=1), table)
+        table = PostgresSink(PostgresTable(self.table), schema, SinkOptions(self._settings, self.id))
+        return SinkWithSideOutputs(self.id, KafkaSink(SinkOptions(self._settings, self.id, lanes=1)), table)
 
     def rows(self, numbers):
         return rows_of(self._spark, self.topic, numbers)

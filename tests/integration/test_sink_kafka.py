@@ -10,8 +10,8 @@ from penstock.errors import SinkError
 from penstock.identity import Identity
 from penstock.log import Broker
 from penstock.log.ledger import Batch, Entry
+from penstock.targets import KafkaSink, SinkOptions
 from penstock.targets.kafka.lane import KafkaLane
-from penstock.targets.kafka.sink import KafkaSink
 from penstock.testing.sink_contract import ExactlyOnceContract, batch, numbered
 
 HEADERS = "array(named_struct('key', 'n', 'value', cast(string(id) as binary)))"
@@ -55,7 +55,7 @@ class TestKafkaSink(ExactlyOnceContract):
     def make_sink(self, spark, settings, unique, **options):
         self.settings, self.topic = settings, f"sink.{unique}"
         Broker(settings).ensure(self.topic, 3, {})
-        return KafkaSink(settings, unique, lanes=options.pop("lanes", 2), **options)
+        return KafkaSink(SinkOptions(settings, unique, **options))
 
     def rows(self, spark, numbers):
         return kafka_rows(spark, numbers, self.topic)

@@ -18,6 +18,7 @@ from penstock import points
 from penstock.errors import DataError, FencedError, PenstockError, SettingsError, SinkError, TargetError
 from penstock.log.ledger import Batch
 from penstock.settings import Secret, Settings, reveal
+from penstock.targets import SinkOptions
 from penstock.targets.postgres import PostgresSink, PostgresTable, last_entry
 from penstock.targets.postgres.comparison import compare_table
 from penstock.targets.postgres.lane import Lane
@@ -45,7 +46,7 @@ def opened(settings, unique):
         options = {name: table.pop(name) for name in ("guarantee", "lanes", "id") if name in table}
         declared = PostgresTable(f"t{unique}", **table)
         schema = StructType.fromDDL(schema) if isinstance(schema, str) else schema
-        sink = PostgresSink(declared, schema, settings, **{"id": unique, "lanes": 2} | options)
+        sink = PostgresSink(declared, schema, SinkOptions(settings, **{"id": unique} | options))
         made.append(sink)
         sink.open()
         return sink
@@ -84,7 +85,7 @@ class TestPostgresSink(ExactlyOnceContract):
     def make_sink(self, spark, settings, unique, **options):
         self.settings = settings
         schema = StructType.fromDDL("number bigint")
-        return PostgresSink(PostgresTable(f"t{unique}"), schema, settings, unique, lanes=2, **options)
+        return PostgresSink(PostgresTable(f"t{unique}"), schema, SinkOptions(settings, unique, **options))
 
     def rows(self, spark, numbers):
         listed = ", ".join(map(str, numbers))
@@ -123,7 +124,7 @@ def test_the_last_row_of_a_key_is_that_of_its_order(spark, opened, sql, unique, 
 def test_a_row_to_append_that_is_there_by_its_id_is_left_out_or_refused(spark, settings, unique, sql, policy):
     """A real-time flow that was killed emits results again."""
     table, shape = PostgresTable(f"t{unique}", repeated=policy), "id string, total bigint"
-    sink = PostgresSink(table, StructType.fromDDL(shape), settings, unique, lanes=2)
+    sink = PostgresSink(table, StructType.fromDDL(shape), SinkOptions(settings, unique))
     sink.open()
     sink.write(frame(spark, shape, ("a", 1), ("b", 2)), batch(0, 0, 2))
     again = frame(spark, shape, ("b", 2), ("c", 3), ("c", 3))
@@ -179,20 +180,20 @@ def test_a_table_checks_itself():
 def test_results_that_do_not_fit_the_declaration_are_refused(settings, schema, table, said):
     with pytest.raises(TargetError, match=said):
         PostgresSink(
-            PostgresTable("alerts", **table), StructType.fromDDL(schema), settings, id="any", lanes=1
+            PostgresTable("alerts", **table), StructType.fromDDL(schema), SinkOptions(settings, "any")
         )
 
 
 def test_an_unknown_guarantee_and_no_lanes_are_refused(settings):
     schema = StructType.fromDDL(SIMPLE)
     with pytest.raises(TargetError, match="guarantee is 'once'"):
-        PostgresSink(PostgresTable("a"), schema, settings, "a", lanes=1, guarantee="once")
+        PostgresSink(PostgresTable("a"), schema, SinkOptions(settings, "a", guarantee="once"))
     with pytest.raises(TargetError, match="0 lanes"):
-        PostgresSink(PostgresTable("a"), schema, settings, "a", lanes=0)
+        PostgresSink(PostgresTable("a"), schema, SinkOptions(settings, "a", lanes=0))
     with pytest.raises(SettingsError, match="no database is known"):
-        PostgresSink(PostgresTable("a"), schema, Settings(), "a", lanes=1)
+        PostgresSink(PostgresTable("a"), schema, SinkOptions(Settings(), "a"))
     with pytest.raises(SinkError, match="is not open"):
-        PostgresSink(PostgresTable("a"), schema, settings, "a", lanes=1).epoch  # noqa: B018
+        PostgresSink(PostgresTable("a"), schema, SinkOptions(settings, "a")).epoch  # noqa: B018
 
 
 def test_the_last_row_of_a_key_wins_and_deleted_keys_are_gone(spark, opened, sql):
@@ -250,7 +251,7 @@ def test_names_are_taken_as_they_are(spark, settings, unique, sql):
         ", ".join(f"`{c.replace('`', '``')}` string" for c in columns).replace("string", "int", 1),
     )
     table = PostgresTable(f"public.Odd-{unique}", key=('say "hi"', "a.b"), write="upsert")
-    sink = PostgresSink(table, rows.schema, settings, f"odd'{unique}", lanes=1)
+    sink = PostgresSink(table, rows.schema, SinkOptions(settings, f"odd'{unique}", lanes=1))
     sink.open()
     for number in range(2):
         sink.write(rows, batch(number, number, number + 1))
@@ -612,7 +613,9 @@ def test_a_key_that_somebody_else_writes_at_the_same_moment_is_written_on_the_se
 def test_many_may_open_at_once(settings, unique):
     schema = StructType.fromDDL(SIMPLE)
     sinks = [
-        PostgresSink(PostgresTable(f"t{unique}"), schema, settings, f"{unique}.{number % 2}", lanes=1)
+        PostgresSink(
+            PostgresTable(f"t{unique}"), schema, SinkOptions(settings, f"{unique}.{number % 2}", lanes=1)
+        )
         for number in range(8)
     ]
     with ThreadPoolExecutor(len(sinks)) as pool:

@@ -12,7 +12,7 @@ from penstock.pipeline.flow import Flow, Output
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Planner, Span
 from penstock.settings import Settings
-from penstock.targets import Sink, Target
+from penstock.targets import Sink, SinkOptions, Target
 from penstock.targets import sink as sinks
 from penstock.targets.target import Guarantee, Mode
 
@@ -73,14 +73,9 @@ def flow_job(pipeline: Pipeline, flow: Flow, namespace: str = "") -> Job:
         return planner.rows(flow, label, planner.results(flow.in_mode("replay"), span))
 
     def sink(settings: Settings, frame: DataFrame, lanes: int) -> Sink:
-        return flow.target.sink(
-            frame.schema,
-            settings,
-            label,
-            lanes=flow.lanes or lanes,
-            guarantee=_of_sink(flow.effective_guarantee),
-            timeout=flow.timeout,
-        )
+        guarantee = _of_sink(flow.effective_guarantee)
+        options = SinkOptions(settings, label, flow.lanes or lanes, guarantee, flow.timeout)
+        return flow.target.sink(frame.schema, options)
 
     return Job(
         label, flow.name, flow.mode, flow.effective_guarantee, flow.trigger_interval,

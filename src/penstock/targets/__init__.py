@@ -4,7 +4,7 @@ from penstock.targets.compared import Compared
 from penstock.targets.kafka import KafkaSink, KafkaTarget
 from penstock.targets.lanes import Lane, Lanes, LaneSink, spread_by
 from penstock.targets.postgres import PostgresSink, PostgresTable
-from penstock.targets.sink import Sink
+from penstock.targets.sink import Sink, SinkOptions
 from penstock.targets.target import Inspection, Results, Target
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "PostgresTable",
     "Results",
     "Sink",
+    "SinkOptions",
     "Target",
     "spread_by",
 ]

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from penstock.log.ledger import Batch, Entry
 from penstock.points import reach
 from penstock.targets.computed import compute_up_to_last_shuffle
-from penstock.targets.sink import BeforeCommit, Guarantee, nothing
+from penstock.targets.sink import BeforeCommit, Guarantee, SinkOptions, nothing
 from penstock.targets.tasks import task_errors
 
 ORDER = "_order"
@@ -75,11 +75,11 @@ class LaneSink:
     when its batch is repeated.
     """
 
-    def __init__(self, id: str, lanes: Lanes, *, count: int, guarantee: Guarantee = "exactly-once") -> None:
-        self.id = id
-        self.lanes = count
+    def __init__(self, lanes: Lanes, options: SinkOptions) -> None:
+        self.id = options.id
+        self.lanes = options.lanes
         self._lanes = lanes
-        self._guarantee = guarantee
+        self._guarantee = options.guarantee
         self._epoch = 0
         self._entries: list[Entry] = []
 

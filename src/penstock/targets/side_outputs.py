@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,12 +13,10 @@ from penstock.log import Topic
 from penstock.log.ledger import Batch, Entry
 from penstock.points import reach
 from penstock.process.wire.messages import MESSAGE, with_messages
-from penstock.settings import Settings
-from penstock.targets import sink as sinks
 from penstock.targets.compared import Compared
 from penstock.targets.kafka.sink import KafkaSink
 from penstock.targets.kafka.target import CRASH_POINTS, KafkaTarget, compare_messages
-from penstock.targets.sink import BeforeCommit, Sink, nothing
+from penstock.targets.sink import BeforeCommit, Sink, SinkOptions, nothing
 from penstock.targets.target import Guarantee, Guarantees, Inspection, Results, Target
 
 
@@ -75,22 +72,13 @@ class TargetWithSideOutputs(Target):
         )
         return self.target.rows(replace(results, frame=made))
 
-    def sink(
-        self,
-        schema: StructType,
-        settings: Settings,
-        id: str,
-        *,
-        lanes: int,
-        guarantee: sinks.Guarantee,
-        timeout: str | timedelta,
-    ) -> Sink:
+    def sink(self, schema: StructType, options: SinkOptions) -> Sink:
         """Side outputs are few: one lane writes them, and so each batch in one transaction."""
         own = StructType([each for each in schema if each.name != MESSAGE])
-        target = self.target.sink(own, settings, id, lanes=lanes, guarantee=guarantee, timeout=timeout)
-        once: sinks.Guarantee = "exactly-once" if guarantee == "at-least-once" else guarantee
-        topics = KafkaSink(settings, id, lanes=1, guarantee=once, timeout=timeout)
-        return SinkWithSideOutputs(id, topics, target)
+        topics = replace(options, lanes=1)
+        if options.guarantee == "at-least-once":
+            topics = replace(topics, guarantee="exactly-once")
+        return SinkWithSideOutputs(options.id, KafkaSink(topics), self.target.sink(own, options))
 
     def contents(self, spark: SparkSession, schema: StructType, inspection: Inspection) -> DataFrame | None:
         return self.target.contents(spark, schema, inspection)

@@ -1,11 +1,14 @@
 """What every sink guarantees; `penstock.testing.sink_contract` is the suite that each of them passes."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import Literal, Protocol
 
 from pyspark.sql import DataFrame
 
 from penstock.log.ledger import Batch, Entry
+from penstock.settings import Settings
 
 Guarantee = Literal["exactly-once", "at-least-once", "at-most-once"]
 BeforeCommit = Callable[[DataFrame], None]
@@ -13,6 +16,20 @@ BeforeCommit = Callable[[DataFrame], None]
 
 def nothing(_: DataFrame) -> None:
     """There is nothing to be done before the commit."""
+
+
+@dataclass(frozen=True)
+class SinkOptions:
+    """What a sink is made with; `id` is its name in the ledger for as long as its flow lives.
+
+    `lanes` is how many tasks may write at the same time, `timeout` how long a transaction may take.
+    """
+
+    settings: Settings
+    id: str
+    lanes: int = 2
+    guarantee: Guarantee = "exactly-once"
+    timeout: str | timedelta = "1 minute"
 
 
 class Sink(Protocol):

@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, ClassVar, Literal
 
 from pyspark.sql import DataFrame, SparkSession
@@ -16,10 +15,9 @@ from penstock.process.spark.logical import keeps_order, logical_plan
 from penstock.process.wire.known_schemas import KnownSchemas
 from penstock.process.wire.messages import with_id, with_order
 from penstock.settings import Settings
-from penstock.targets import sink as sinks
 from penstock.targets.compared import Compared
 from penstock.targets.comparison import compare_contents, in_one_column, kept_rows
-from penstock.targets.sink import Sink
+from penstock.targets.sink import Sink, SinkOptions, nothing
 
 Mode = Literal["stream", "realtime", "replay"]
 Guarantee = Literal["exactly-once", "effectively-once", "at-least-once", "at-most-once"]
@@ -60,7 +58,7 @@ class Inspection:
     known: Callable[[Topic[Any]], KnownSchemas]
     possible: Callable[[], DataFrame]
     once: bool = True
-    ran: Callable[[DataFrame], None] = sinks.nothing
+    ran: Callable[[DataFrame], None] = nothing
 
 
 class Target(ABC):
@@ -92,20 +90,8 @@ class Target(ABC):
         return ()
 
     @abstractmethod
-    def sink(
-        self,
-        schema: StructType,
-        settings: Settings,
-        id: str,
-        *,
-        lanes: int,
-        guarantee: sinks.Guarantee,
-        timeout: str | timedelta,
-    ) -> Sink:
-        """Return what takes in rows of a schema; `id` is its name in the ledger for as long as it lives.
-
-        `lanes` is how many tasks may write at the same time, `timeout` how long a transaction may take.
-        """
+    def sink(self, schema: StructType, options: SinkOptions) -> Sink:
+        """Return what takes in rows of a schema."""
 
     def rows(self, results: Results) -> DataFrame:
         """Return results as the sink takes them: each with its `id`, and with their `_order` if need be."""

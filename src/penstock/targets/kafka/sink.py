@@ -3,23 +3,15 @@
 from datetime import timedelta
 
 from penstock.durations import duration
-from penstock.settings import Settings
 from penstock.targets.kafka.lane import KafkaLanes
 from penstock.targets.lanes import LaneSink
-from penstock.targets.sink import Guarantee
+from penstock.targets.sink import SinkOptions
 
 
 class KafkaSink(LaneSink):
-    """Writes rows of (topic, key, value, headers); `timeout` is how long a transaction may take."""
+    """Writes rows of (topic, key, value, headers)."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        id: str,
-        *,
-        lanes: int,
-        guarantee: Guarantee = "exactly-once",
-        timeout: str | timedelta = "1 minute",
-    ) -> None:
-        timeout_ms = duration(timeout) // timedelta(milliseconds=1)
-        super().__init__(id, KafkaLanes(settings.client(), id, timeout_ms), count=lanes, guarantee=guarantee)
+    def __init__(self, options: SinkOptions) -> None:
+        timeout_ms = duration(options.timeout) // timedelta(milliseconds=1)
+        lanes = KafkaLanes(options.settings.client(), options.id, timeout_ms)
+        super().__init__(lanes, options)

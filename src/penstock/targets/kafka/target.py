@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, ClassVar
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -17,10 +16,10 @@ from penstock.process.wire.events import typed
 from penstock.process.wire.messages import MADE_BY, encoded
 from penstock.process.wire.source import kafka_rows
 from penstock.settings import Settings
-from penstock.targets import sink as sinks
 from penstock.targets.compared import Compared
 from penstock.targets.comparison import compare_contents
 from penstock.targets.kafka.sink import KafkaSink
+from penstock.targets.sink import SinkOptions
 from penstock.targets.target import Guarantee, Guarantees, Inspection, Mode, Results, Target
 
 CRASH_POINTS = tuple(f"sink.kafka.{name}" for name in ("opened", "sent", "committed", "written"))
@@ -59,17 +58,8 @@ class KafkaTarget(Target):
             maker=results.maker,
         )
 
-    def sink(
-        self,
-        schema: StructType,
-        settings: Settings,
-        id: str,
-        *,
-        lanes: int,
-        guarantee: sinks.Guarantee,
-        timeout: str | timedelta,
-    ) -> KafkaSink:
-        return KafkaSink(settings, id, lanes=lanes, guarantee=guarantee, timeout=timeout)
+    def sink(self, schema: StructType, options: SinkOptions) -> KafkaSink:
+        return KafkaSink(options)
 
     def contents(self, spark: SparkSession, schema: StructType, inspection: Inspection) -> DataFrame:
         """Return the flow's messages in the topic, typed: all columns, and where they are."""

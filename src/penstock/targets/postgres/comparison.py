@@ -15,6 +15,7 @@ from penstock.targets.postgres.connection import Connection, asking, connect
 from penstock.targets.postgres.sink import PostgresSink
 from penstock.targets.postgres.staging import SCHEMA
 from penstock.targets.postgres.table import DeclaredTable
+from penstock.targets.sink import SinkOptions
 
 _LOCK = "SELECT pg_try_advisory_lock(hashtextextended(%s, 2))"
 _COUNTED = """
@@ -54,7 +55,7 @@ def compare_table(table: DeclaredTable, rows: DataFrame, settings: Settings, id:
     with connect(address, id) as connection, asking("compare tables"):
         _be_the_only_one(connection, name, id)
         _forget(connection, beside, f"{id}.verify")
-        sink = PostgresSink(beside, rows.schema, settings, f"{id}.verify", lanes=2)
+        sink = PostgresSink(beside, rows.schema, SinkOptions(settings, f"{id}.verify"))
         try:
             sink.open()
             sink.write(rows, Batch("verify", 0))

@@ -13,7 +13,6 @@ from pyspark.sql.types import StructType
 from penstock import points
 from penstock.errors import PenstockError, SinkError, TargetError
 from penstock.log.ledger import Batch, Entry
-from penstock.settings import Settings
 from penstock.targets.computed import compute_up_to_last_shuffle
 from penstock.targets.postgres import ledger, prepared, staging
 from penstock.targets.postgres.columns import DELETED, columns_of
@@ -22,7 +21,7 @@ from penstock.targets.postgres.lane import Lane, stage
 from penstock.targets.postgres.merge import Merge
 from penstock.targets.postgres.staging import Staged, Staging
 from penstock.targets.postgres.table import DeclaredTable
-from penstock.targets.sink import BeforeCommit, Guarantee, nothing
+from penstock.targets.sink import BeforeCommit, Guarantee, SinkOptions, nothing
 from penstock.targets.tasks import task_errors
 
 _log = logging.getLogger("penstock")
@@ -32,36 +31,27 @@ class PostgresSink:
     """Writes the batches of one flow into a table.
 
         table = PostgresTable("alerts", key="card", write="upsert")
-        sink = PostgresSink(table, schema, settings, "fraud.alerts", lanes=4)
+        sink = PostgresSink(table, schema, SinkOptions(settings, "fraud.alerts", lanes=4))
         sink.open()
         sink.write(rows, batch)
 
-    `id` is the sink's name in the ledger, the same for as long as the flow lives. `lanes` is how many tasks,
-    and so connections, write at the same time.
+    As many tasks, and so connections, write at the same time as there are lanes.
     """
 
-    def __init__(
-        self,
-        table: DeclaredTable,
-        schema: StructType,
-        settings: Settings,
-        id: str,
-        *,
-        lanes: int,
-        guarantee: Guarantee = "exactly-once",
-    ) -> None:
+    def __init__(self, table: DeclaredTable, schema: StructType, options: SinkOptions) -> None:
+        guarantee, lanes = options.guarantee, options.lanes
         if guarantee not in get_args(Guarantee):
             raise TargetError(f"guarantee is {guarantee!r}, expected one of {', '.join(get_args(Guarantee))}")
         if lanes < 1:
             raise TargetError(f"{table.name} has {lanes} lanes, expected at least 1")
-        self.id = id
+        self.id = options.id
         self.table = table
         self._columns = columns_of(table, schema)
         self._schema = schema
         self._deletes = DELETED in schema.names
         self._spread = table.keys or prepared.primary_key(table, self._columns)
         self._merge = Merge(table, self._columns, self._deletes, repeated=guarantee == "at-least-once")
-        self._address = table.address(settings)
+        self._address = table.address(options.settings)
         self._lanes = lanes
         self._guarantee = guarantee
         self._epoch: int | None = None

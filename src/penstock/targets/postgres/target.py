@@ -1,19 +1,17 @@
 """A table of PostgreSQL as a target."""
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import ClassVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from penstock.settings import Settings
-from penstock.targets import sink as sinks
 from penstock.targets.compared import Compared
 from penstock.targets.postgres.comparison import compare_table
 from penstock.targets.postgres.contents import contents
 from penstock.targets.postgres.sink import PostgresSink
 from penstock.targets.postgres.table import DeclaredTable
+from penstock.targets.sink import SinkOptions
 from penstock.targets.target import Guarantee, Inspection, Target
 
 _POINTS = ("opened", "staged", "before-merge", "merged", "committed")
@@ -43,17 +41,8 @@ class PostgresTable(DeclaredTable, Target):
         """A row is known by its key or id, whatever the guarantee."""
         return False
 
-    def sink(
-        self,
-        schema: StructType,
-        settings: Settings,
-        id: str,
-        *,
-        lanes: int,
-        guarantee: sinks.Guarantee,
-        timeout: str | timedelta,
-    ) -> PostgresSink:
-        return PostgresSink(self, schema, settings, id, lanes=lanes, guarantee=guarantee)
+    def sink(self, schema: StructType, options: SinkOptions) -> PostgresSink:
+        return PostgresSink(self, schema, options)
 
     def contents(self, spark: SparkSession, schema: StructType, inspection: Inspection) -> DataFrame:
         return contents(spark, self, inspection.settings, schema)
