@@ -210,7 +210,9 @@ def without_booleans(value):
 
 
 @pytest.mark.parametrize(
-    ("format", "unknown"), [("json", "ignore"), ("json", "refuse"), ("avro", "ignore")], ids=str
+    ("format", "unknown"),
+    [("json", "ignore"), ("json", "refuse"), ("avro", "ignore"), ("protobuf", "ignore")],
+    ids=str,
 )
 def test_every_value_is_the_event_that_python_reads_or_a_dead_letter(spark, format, unknown):
     """One difference is known: a byte that is neither 0 nor 1 is false in Java's Avro, true in Python's."""

@@ -19,6 +19,7 @@ from penstock.pipeline.one_to_one import gives_one_result
 from penstock.process import keyed
 from penstock.process.source import DELETED, KnownSchemas, typed
 from penstock.process.target import encoded, with_id
+from penstock.schemas import NumberedSchema
 from penstock.settings import Settings
 from penstock.sinks.kafka import KafkaSink
 
@@ -85,14 +86,17 @@ def orders(spark):
     frame.unpersist()
 
 
-@pytest.mark.parametrize("format", ["json", "avro", "json-schema"])
+@pytest.mark.parametrize("format", ["json", "avro", "json-schema", "protobuf"])
 def test_python_reads_what_was_written(orders, format):
     directory = MemoryDirectory()
     events, frame = orders
     topic = Topic("copies", Order, key="count" if format == "avro" else "customer", format=format)
     codec = topic.codec(directory)
     codec.encode(events[0])
-    rows = encoded(frame, topic, flow="copy", schema_ids={"copies": 1}).collect()
+    schemas = (
+        {} if format == "json" else {"copies": NumberedSchema(1, directory.written(topic.subject, 1).text)}
+    )
+    rows = encoded(frame, topic, flow="copy", schemas=schemas).collect()
     assert [codec.decode(bytes(row.value)) for row in rows] == events
     assert [bytes(row.key) for row in rows] == [topic.key_of(event) for event in events]
 

@@ -111,6 +111,14 @@ class Flow:
                 f"flow {self.name!r} writes a table, which Spark can't do in real-time mode",
                 hint="write a topic, and let a second flow in stream mode bring that to the table",
             )
+        targets = [*self.reads.values(), *self.looks_up.values(), self.writes, *self.side_outputs]
+        topic = next((each for each in targets if each.format == "protobuf"), None)
+        if topic is not None:
+            raise FlowError(
+                f"flow {self.name!r} can't run in real-time mode: {topic.name!r} is protobuf, which Python "
+                "decodes and encodes for Spark",
+                hint='use stream mode, or format="avro"',
+            )
         interval = self.checkpoint_interval
         if interval is not None and duration(interval) < _SHORTEST_REALTIME:
             raise FlowError(

@@ -31,7 +31,8 @@ from penstock.process.source import (
 from penstock.process.target import MADE_BY, encoded, made_by, with_id, with_messages, with_order
 from penstock.process.windows.watermark import as_source
 from penstock.registry import Registry
-from penstock.schemas import AvroCodec, JsonSchemaCodec
+from penstock.schemas import AvroCodec, NumberedSchema
+from penstock.schemas.formats import CODECS
 from penstock.settings import Settings
 from penstock.sinks.postgres import PostgresTable
 
@@ -42,7 +43,6 @@ _POSITION = ("topic", "partition", "offset")
 _NOTHING = {"maxOffsetsPerTrigger": "0"}
 _LEARNED_AT_ONCE = 2_000  # numbers of schemas, which anybody may write
 _AS_FAR_AS_THERE = {"failOnDataLoss": "false"}
-_CODECS = {"avro": AvroCodec, "json-schema": JsonSchemaCodec}
 
 
 @dataclass(frozen=True)
@@ -94,14 +94,14 @@ class Planner:
         """Return results as rows for Kafka."""
         assert isinstance(flow.writes, Topic)  # noqa: S101
         side_outputs = {topic.name: topic for topic in flow.side_outputs}
-        ids = self._schema_ids([flow.writes, *flow.side_outputs])
+        schemas = self._schemas([flow.writes, *flow.side_outputs])
         one, shuffled = self.gives_one_result(flow), not is_narrow(logical_plan(results))
         return encoded(
             results,
             flow.writes,
             flow=label,
             side_outputs=side_outputs,
-            schema_ids=ids,
+            schemas=schemas,
             one_to_one=one,
             shuffled=shuffled,
         )
@@ -113,8 +113,8 @@ class Planner:
         if not flow.side_outputs:
             return with_id(ordered, label, one_to_one=one)
         side_outputs = {topic.name: topic for topic in flow.side_outputs}
-        ids = self._schema_ids(flow.side_outputs)
-        return with_messages(ordered, flow=label, side_outputs=side_outputs, schema_ids=ids, one_to_one=one)
+        schemas = self._schemas(flow.side_outputs)
+        return with_messages(ordered, flow=label, side_outputs=side_outputs, schemas=schemas, one_to_one=one)
 
     def gives_one_result(self, flow: Flow) -> bool:
         """Whether an event has at most one result; judged by one plan, so that all modes give it one id."""
@@ -245,15 +245,16 @@ class Planner:
         rows = kafka_rows(self.spark, self.settings, [table.name], streaming=False)
         return current(typed(rows, table, self.known(table), counted=counted), str(table.key))
 
-    def _schema_ids(self, topics: Iterable[Topic[Any]]) -> Mapping[str, int]:
-        found = {}
-        for topic in topics:
-            if topic.format != "json" and self.registry is not None:
-                codec = _CODECS[topic.format]
-                found[topic.name] = self.registry.id_for(
-                    topic.subject, codec.kind, codec.schema_text(topic.event)
-                )
-        return found
+    def _schemas(self, topics: Iterable[Topic[Any]]) -> Mapping[str, NumberedSchema]:
+        if self.registry is None:
+            return {}
+        return {
+            topic.name: CODECS[topic.format].numbered(
+                topic.event, topic.subject, self.registry, topic.upcasts
+            )
+            for topic in topics
+            if topic.format != "json"
+        }
 
 
 def named_topics(flows: Iterable[Flow]) -> dict[str, Topic[Any]]:

@@ -24,10 +24,16 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from penstock.errors import InvalidSchemaError
 from penstock.log import Topic
 from penstock.process.coercion import wire_schema
+from penstock.process.protobuf import from_protobuf
 from penstock.process.unknown_fields import unknown_field
-from penstock.schemas import AvroCodec, JsonSchemaCodec, Upcast, WrittenSchema
+from penstock.schemas import AvroCodec, JsonSchemaCodec, ProtobufCodec, Upcast, WrittenSchema
+from penstock.schemas.formats import CODECS
+from penstock.schemas.protobuf.codec import is_schema_of
+from penstock.schemas.protobuf.decoder import Decoder
+from penstock.schemas.protobuf.files import files_of
 from penstock.schemas.upcasting import upcasts_from
 
 SCHEMA_ID, MARK = "_schema", "_mark"
@@ -53,7 +59,7 @@ class Parser:
 
     `parsed` is a struct of the `value` and what shows if it is all there; it is kept under `name`, so that it
     is parsed once. `texts` says whether times and decimals are spelled out. `unknown` is the name of a field
-    that should not be there, or null.
+    that should not be there, or null. One that `decides` gives the whole event as its `value`, or an `error`.
     """
 
     name: str
@@ -64,6 +70,12 @@ class Parser:
     upcasts: tuple[Upcast, ...] = ()
     refusal: str | None = None
     unknown: Column | None = None
+    decides: bool = False
+
+    @property
+    def verdict(self) -> Column:
+        """What is wrong with a value, or null, if that is known without looking at its fields."""
+        return F.col(self.name)["error"] if self.decides else F.lit(self.refusal)
 
     @property
     def value(self) -> Column:
@@ -114,11 +126,13 @@ def _unknown(topic: Topic[Any], body: Column) -> Column | None:
 
 
 def _registered(topic: Topic[Any], id: int, schema: WrittenSchema) -> Parser:
-    codec = AvroCodec if topic.format == "avro" else JsonSchemaCodec
+    codec = CODECS[topic.format]
     name, texts = f"_parsed_{id}", codec is JsonSchemaCodec
     if schema.kind is not codec.kind:
         refusal = f"the message's schema is {schema.kind}, the topic's {codec.kind}"
         return Parser(name, F.lit(None), texts, id, refusal=refusal)
+    if codec is ProtobufCodec:
+        return _protobuf(topic, id, schema)
     own = codec.schema_text(topic.event)
     is_own = json.loads(schema.text) == json.loads(own)
     upcasts = () if is_own else upcasts_from(schema.version, topic.upcasts)
@@ -129,6 +143,19 @@ def _registered(topic: Topic[Any], id: int, schema: WrittenSchema) -> Parser:
         parsed, unknown = _json(_body(), wanted), _unknown(topic, _body()) if is_own else None
     parsed = F.when(F.col(SCHEMA_ID) == id, parsed)
     return Parser(name, parsed, texts, id, schema.version, upcasts, unknown=unknown)
+
+
+def _protobuf(topic: Topic[Any], id: int, schema: WrittenSchema) -> Parser:
+    """Python gets the bodies of the other schemas as null, because it would be given all rows anyway."""
+    name, body = f"_parsed_{id}", F.when(F.col(SCHEMA_ID) == id, _body())
+    try:
+        is_own, files = is_schema_of(topic.event, schema), files_of(schema)
+    except InvalidSchemaError as error:
+        return Parser(name, F.lit(None), texts=False, schema_id=id, refusal=error.message)
+    upcasts = () if is_own else upcasts_from(schema.version, topic.upcasts)
+    decoder = Decoder(topic.event, files, upcasts, topic.unknown if is_own else "ignore")
+    parsed = from_protobuf(body, topic.event, decoder)
+    return Parser(name, parsed, texts=False, schema_id=id, version=schema.version, decides=True)
 
 
 def _json(body: Column, wanted: DataType) -> Column:
