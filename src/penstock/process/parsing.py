@@ -13,27 +13,16 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    DataType,
-    DoubleType,
-    LongType,
-    MapType,
-    StringType,
-    StructType,
-)
+from pyspark.sql.types import ArrayType, DataType, StringType, StructType
 
 from penstock.errors import InvalidSchemaError
 from penstock.log import Topic
 from penstock.process.coercion import wire_schema
+from penstock.process.json_types import json_type
 from penstock.process.protobuf import from_protobuf
 from penstock.process.unknown_fields import unknown_field
 from penstock.schemas import AvroCodec, JsonSchemaCodec, ProtobufCodec, Upcast, WrittenSchema
 from penstock.schemas.formats import CODECS
-from penstock.schemas.protobuf.codec import is_schema_of
-from penstock.schemas.protobuf.decoder import Decoder
-from penstock.schemas.protobuf.files import files_of
 from penstock.schemas.upcasting import upcasts_from
 
 SCHEMA_ID, MARK = "_schema", "_mark"
@@ -45,11 +34,6 @@ _JSON_OPTIONS = {
     "columnNameOfCorruptRecord": "bad",
     "allowNonNumericNumbers": "false",
     "allowSingleQuotes": "false",
-}
-_JSON_SCALARS: dict[str, DataType] = {
-    "integer": LongType(),
-    "number": DoubleType(),
-    "boolean": BooleanType(),
 }
 
 
@@ -149,12 +133,9 @@ def _protobuf(topic: Topic[Any], id: int, schema: WrittenSchema) -> Parser:
     """Python gets the bodies of the other schemas as null, because it would be given all rows anyway."""
     name, body = f"_parsed_{id}", F.when(F.col(SCHEMA_ID) == id, _body())
     try:
-        is_own, files = is_schema_of(topic.event, schema), files_of(schema)
+        parsed = from_protobuf(body, topic, schema)
     except InvalidSchemaError as error:
         return Parser(name, F.lit(None), texts=False, schema_id=id, refusal=error.message)
-    upcasts = () if is_own else upcasts_from(schema.version, topic.upcasts)
-    decoder = Decoder(topic.event, files, upcasts, topic.unknown if is_own else "ignore")
-    parsed = from_protobuf(body, topic.event, decoder)
     return Parser(name, parsed, texts=False, schema_id=id, version=schema.version, decides=True)
 
 
@@ -187,32 +168,3 @@ def _avro_frame(schema: str) -> str:
     tail = {"type": "fixed", "name": "PenstockTail", "size": _MARK_SIZE}
     fields = [{"name": "value", "type": json.loads(schema)}, {"name": "tail", "type": tail}]
     return json.dumps({"type": "record", "name": "PenstockFrame", "fields": fields})
-
-
-def json_type(schema: Any) -> DataType:
-    """Return the type as which values of a JSON schema are read; what it does not say plainly is text."""
-    return _json_type(schema, schema.get("$defs", schema.get("definitions", {})))
-
-
-def _json_type(schema: Any, named: Mapping[str, Any]) -> DataType:
-    match schema:
-        case {"$ref": str(reference)}:
-            return _json_type(named.get(reference.rpartition("/")[2], {}), named)
-        case {"anyOf": [*branches]} | {"oneOf": [*branches]}:
-            inner = [each for each in branches if each != {"type": "null"}]
-            return _json_type(inner[0], named) if len(inner) == 1 else StringType()
-        case {"type": [*types]}:
-            inner = [each for each in types if each != "null"]
-            return _json_type({**schema, "type": inner[0]}, named) if len(inner) == 1 else StringType()
-        case {"type": "array", "items": dict(items)}:
-            return ArrayType(_json_type(items, named))
-        case {"type": "object", "properties": dict(properties)}:
-            made = StructType()
-            for name, each in properties.items():
-                made.add(name, _json_type(each, named))
-            return made
-        case {"type": "object", "additionalProperties": dict(values)}:
-            return MapType(StringType(), _json_type(values, named))
-        case {"type": str(name)}:
-            return _JSON_SCALARS.get(name, StringType())
-    return StringType()

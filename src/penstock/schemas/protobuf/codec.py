@@ -19,7 +19,7 @@ E = TypeVar("E", bound=Event)
 class ProtobufCodec(RegisteredCodec[E]):
     """Protobuf under Confluent's header and message indexes.
 
-    A message is read as the type of its schema that it names, and fitted to the class by the names of fields.
+    A message is read as the type of its schema that it names; its fields are the class's by their names.
     """
 
     kind = SchemaKind.PROTOBUF

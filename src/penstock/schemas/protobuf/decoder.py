@@ -8,9 +8,9 @@ import msgspec
 from penstock.errors import DecodeError
 from penstock.events import fields_of
 from penstock.schemas.codec import Unknown
+from penstock.schemas.protobuf.coercion import NATIVE, coercer
 from penstock.schemas.protobuf.files import Files
-from penstock.schemas.protobuf.fitting import NATIVE, fit
-from penstock.schemas.protobuf.reading import Read, reader
+from penstock.schemas.protobuf.values import Read, reader
 from penstock.schemas.protobuf.wire import split_indexes
 from penstock.schemas.shape import shape_of
 from penstock.schemas.upcasting import Upcast
@@ -49,7 +49,7 @@ class Decoder:
         return self._readers[path](message)
 
     def _reader(self, path: tuple[int, ...]) -> Read:
-        type, fitted, twin = self._files.message(path), fit(self._class), shape_of(self._class).lenient
+        type, coerced, twin = self._files.message(path), coercer(self._class), shape_of(self._class).lenient
         parse = type.FromString if self._unknown == "ignore" else _strict(type)
         wanted = None if self._upcasts else {field.name for field in fields_of(self._class)}
         values_of = reader(type.DESCRIPTOR, wanted)
@@ -58,7 +58,7 @@ class Decoder:
             values = values_of(parse(message))
             for upcast in self._upcasts:
                 values = upcast.apply(values)
-            return msgspec.convert(fitted(values), twin, builtin_types=NATIVE)
+            return msgspec.convert(coerced(values), twin, builtin_types=NATIVE)
 
         return read
 

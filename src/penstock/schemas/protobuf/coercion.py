@@ -16,7 +16,7 @@ Step = Callable[[Any], Any]
 
 
 @cache
-def fit(cls: type) -> Step:
+def coercer(cls: type) -> Step:
     """Return a function that makes the values of a message those of a class.
 
     A field that was left out is null where the class allows it, and missing where it does not.
@@ -24,14 +24,14 @@ def fit(cls: type) -> Step:
     nullable = {field.name for field in fields_of(cls) if isinstance(field.kind, Maybe)}
     steps = {field.name: step for field in fields_of(cls) if (step := _step(field.kind))}
 
-    def fitted(values: dict[str, Any]) -> dict[str, Any]:
+    def coerced(values: dict[str, Any]) -> dict[str, Any]:
         made = {name: each for name, each in values.items() if each is not None or name in nullable}
         for name, step in steps.items():
             if made.get(name) is not None:
                 made[name] = step(made[name])
         return made
 
-    return fitted
+    return coerced
 
 
 def _step(kind: Kind) -> Step | None:
@@ -41,7 +41,7 @@ def _step(kind: Kind) -> Step | None:
         case Scalar(python):
             return _SCALARS.get(python)
         case Record(cls):
-            return fit(cls)
+            return coercer(cls)
         case Maybe(inner) | Many(inner) | Mapped(inner):
             step = _step(inner)
             return _within(kind, step) if step else None
