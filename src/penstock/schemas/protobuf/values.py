@@ -30,17 +30,17 @@ class _Readers:
         self._made: dict[str, Read] = {}
 
     def record(self, descriptor: Descriptor, wanted: Collection[str] | None = None) -> Read:
-        fields = [
-            (field.name, field.has_presence, self._field(field))
-            for field in descriptor.fields
-            if wanted is None or field.name in wanted
-        ]
+        fields = {each.name: each for each in descriptor.fields if wanted is None or each.name in wanted}
+        steps = {name: self._field(field) for name, field in fields.items()}
+        plain = [name for name, step in steps.items() if step is _same and not fields[name].has_presence]
+        others = [(name, fields[name].has_presence, steps[name]) for name in fields if name not in plain]
 
         def read(message: Any) -> dict[str, Any]:
-            return {
-                name: None if optional and not message.HasField(name) else convert(getattr(message, name))
-                for name, optional, convert in fields
-            }
+            values = {name: getattr(message, name) for name in plain}
+            for name, optional, step in others:
+                there = not optional or message.HasField(name)
+                values[name] = step(getattr(message, name)) if there else None
+            return values
 
         return read
 
@@ -51,7 +51,7 @@ class _Readers:
             value = self._value(field.message_type.fields_by_name["value"])
             return lambda found: {str(key): value(found[key]) for key in found}
         item = self._value(field)
-        return lambda found: [item(each) for each in found]
+        return list if item is _same else lambda found: [item(each) for each in found]
 
     def _value(self, field: FieldDescriptor) -> Read:
         if field.enum_type:
