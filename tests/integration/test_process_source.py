@@ -106,7 +106,7 @@ def collected(frame):
     for field in frame.schema:
         if isinstance(field.dataType, TimestampType):
             times[field.name] = F.unix_micros(field.name)
-        elif field.dataType == ArrayType(TimestampType()):
+        elif isinstance(field.dataType, ArrayType) and field.dataType.elementType == TimestampType():
             times[field.name] = F.transform(field.name, F.unix_micros)
     found = {}
     for row in frame.withColumns(times).collect():

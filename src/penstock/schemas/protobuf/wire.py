@@ -15,9 +15,9 @@ def split_indexes(body: bytes) -> tuple[tuple[int, ...], bytes]:
     >>> split_indexes(b"\\x04\\x02\\x00abc")
     ((1, 0), b'abc')
     """
+    if body[:1] == b"\0":  # as most are
+        return FIRST, body[1:]
     count, at = _varint(body, 0)
-    if count == 0:
-        return FIRST, body[at:]
     if not 0 < count <= _DEEPEST:
         raise DecodeError(f"a message type of {count} indexes")
     path = []
