@@ -48,8 +48,8 @@ soak: setup ## State and memory over 20 minutes with a moving key space, drawn i
 
 lock: setup ## Pin every package again, from pyproject.toml
 	printf 'setuptools>=77\n' | $(COMPILE) --upgrade --no-annotate - --output-file requirements/build.txt
-	$(COMPILE) --upgrade pyproject.toml --extra local --group dev --output-file requirements/dev.txt
-	$(COMPILE) --upgrade pyproject.toml --extra local --constraint requirements/dev.txt --output-file requirements/runtime.txt
+	$(COMPILE) --upgrade pyproject.toml --extra local --extra protobuf --group dev --output-file requirements/dev.txt
+	$(COMPILE) --upgrade pyproject.toml --extra local --extra protobuf --constraint requirements/dev.txt --output-file requirements/runtime.txt
 
 clean: ## Stop the services and remove all that was made here; the jar cache of the user stays
 	@if [ -x $(BIN)/penstock ] && [ -d .penstock ]; then $(BIN)/penstock down; fi

@@ -1,7 +1,7 @@
 """A directory of schemas in memory, for tests of codecs without a broker."""
 
 from penstock.errors import UnknownSchemaError
-from penstock.schemas import WrittenSchema
+from penstock.schemas import NumberedSchema, WrittenSchema
 
 
 class MemoryDirectory:
@@ -12,6 +12,11 @@ class MemoryDirectory:
         if (subject, kind, text) not in self._known:
             self._known.append((subject, kind, text))
         return self._known.index((subject, kind, text)) + 1
+
+    def numbered(self, subject, kind, text_after):
+        ids = [at for at, each in enumerate(self._known, start=1) if each[0] == subject]
+        text = text_after([self.written(subject, id) for id in ids])
+        return NumberedSchema(self.id_for(subject, kind, text), text)
 
     def written(self, subject, id):
         if not 0 < id <= len(self._known):

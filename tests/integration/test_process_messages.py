@@ -21,6 +21,7 @@ from penstock.process.columns.names import DELETED
 from penstock.process.wire.events import typed
 from penstock.process.wire.known_schemas import KnownSchemas
 from penstock.process.wire.messages import encoded, with_id
+from penstock.schemas import NumberedSchema
 from penstock.targets.kafka.lane import KafkaLanes
 
 NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
@@ -86,14 +87,17 @@ def orders(spark):
     frame.unpersist()
 
 
-@pytest.mark.parametrize("format", ["json", "avro", "json-schema"])
+@pytest.mark.parametrize("format", ["json", "avro", "json-schema", "protobuf"])
 def test_python_reads_what_was_written(orders, format):
     directory = MemoryDirectory()
     events, frame = orders
     topic = Topic("copies", Order, key="count" if format == "avro" else "customer", format=format)
     codec = topic.codec(directory)
     codec.encode(events[0])
-    rows = encoded(frame, topic, flow="copy", schema_ids={"copies": 1}).collect()
+    schemas = (
+        {} if format == "json" else {"copies": NumberedSchema(1, directory.written(topic.subject, 1).text)}
+    )
+    rows = encoded(frame, topic, flow="copy", schemas=schemas).collect()
     assert [codec.decode(bytes(row.value)) for row in rows] == events
     assert [bytes(row.key) for row in rows] == [topic.key_of(event) for event in events]
 

@@ -281,7 +281,7 @@ class Stop(Event):
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("format", ["avro", "json-schema"])
+@pytest.mark.parametrize("format", ["avro", "json-schema", "protobuf"])
 def test_typed_events_name_their_schema(settings, registry, unique, format):
     topic = Topic(unique, Stop, key="name", format=format)
     apply([topic], Broker(settings))

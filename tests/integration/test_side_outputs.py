@@ -115,4 +115,4 @@ def test_a_flow_writes_a_table_and_sends_the_rest_to_topics(settings, spark, pai
 def test_the_old_name_of_the_column_is_not_taken_for_a_column_of_the_table(spark):
     rows = spark.createDataFrame([("a", "late")], "id string, outlet string")
     with pytest.raises(FlowError, match="'outlet', as it was once called"):
-        with_messages(rows, flow="shop.bill", side_outputs={}, schema_ids={})
+        with_messages(rows, flow="shop.bill", side_outputs={}, schemas={})

@@ -13,8 +13,10 @@ from penstock.durations import duration
 from penstock.errors import TopicError
 from penstock.events import Event, fields_of, time_field
 from penstock.events.kinds import Choice, Maybe, Scalar
-from penstock.schemas import AvroCodec, Codec, Format, JsonCodec, JsonSchemaCodec, SchemaDirectory, Upcast
+from penstock.schemas import Codec, Format, JsonCodec, ProtobufCodec, SchemaDirectory, Upcast
 from penstock.schemas.codec import FORMATS, UNKNOWN, Unknown
+from penstock.schemas.compatibility.protobuf import extra
+from penstock.schemas.formats import CODECS
 
 E = TypeVar("E", bound=Event)
 DEAD_LETTERS = ".dead-letters"
@@ -39,11 +41,11 @@ class Topic(Generic[E]):
 
     Events with the same `key` field keep their order; without a key they are spread evenly. `time` names
     the field with the event's time, if it isn't the class's own. `retention` is a duration or "forever".
-    `format` is "json" (plain), or "avro" or "json-schema" (messages name their schema in the registry, so
-    that it may change); `upcasts` bring events of older versions to the class. `unknown` says what readers,
-    flows included, do with JSON that has fields which the class does not have: "ignore" them, or "refuse" the
-    message. `settings` are Kafka's own topic settings, passed through. `replication` -1 is the broker's
-    default.
+    `format` is "json" (plain), or "avro", "json-schema" or "protobuf" (messages name their schema in the
+    registry, so that it may change); `upcasts` bring events of older versions to the class. `unknown` says
+    what readers, flows included, do with JSON or Protobuf that has fields which the class does not have:
+    "ignore" them, or "refuse" the message. `settings` are Kafka's own topic settings, passed through.
+    `replication` -1 is the broker's default.
     """
 
     name: str
@@ -73,6 +75,8 @@ class Topic(Generic[E]):
         time_field(self.event, self.time)
         if self.key is not None:
             self._check_key()
+        if self.format == "protobuf":
+            self._check_protobuf()
         _ = self.config  # a duration that can't be read is refused here, not at the broker
 
     @cached_property
@@ -100,8 +104,7 @@ class Topic(Generic[E]):
                 f"topic {self.name!r} is {self.format}, whose messages name their schema",
                 hint="give schemas=Registry(settings)",
             )
-        kind = AvroCodec if self.format == "avro" else JsonSchemaCodec
-        return kind(self.event, self.subject, schemas, self.upcasts, self.unknown)
+        return CODECS[self.format](self.event, self.subject, schemas, self.upcasts, self.unknown)
 
     @cached_property
     def key_of(self) -> Callable[[E], bytes | None]:
@@ -115,6 +118,11 @@ class Topic(Generic[E]):
         """Return when the event happened."""
         happened: datetime = getattr(event, time_field(self.event, self.time))
         return happened
+
+    def _check_protobuf(self) -> None:
+        if not extra.has_protobuf():
+            raise TopicError(f"topic {self.name!r} is protobuf, which is not installed", hint=extra.HINT)
+        ProtobufCodec.schema_text(self.event)  # a class that has no schema is refused here
 
     def _check_key(self) -> None:
         found = next((each for each in fields_of(self.event) if each.name == self.key), None)

@@ -127,6 +127,14 @@ class Flow:
             )
 
     def _check_realtime(self) -> None:
+        topics = [*self.reads.values(), *self.looks_up.values(), *self.target.topics]
+        topic = next((each for each in topics if each.format == "protobuf"), None)
+        if topic is not None:
+            raise FlowError(
+                f"flow {self.name!r} can't run in real-time mode: {topic.name!r} is protobuf, which Python "
+                "decodes and encodes for Spark",
+                hint='use stream mode, or format="avro"',
+            )
         interval = self.checkpoint_interval
         if interval is not None and duration(interval) < _SHORTEST_REALTIME:
             raise FlowError(

@@ -27,7 +27,8 @@ from penstock.process.wire.messages import MADE_BY, made_by
 from penstock.process.wire.parsing import schema_ids
 from penstock.process.wire.source import kafka_rows
 from penstock.registry import Registry
-from penstock.schemas import AvroCodec, JsonSchemaCodec
+from penstock.schemas import AvroCodec, NumberedSchema
+from penstock.schemas.formats import CODECS
 from penstock.settings import Settings
 from penstock.targets import Results
 
@@ -38,7 +39,6 @@ _POSITION = ("topic", "partition", "offset")
 _NOTHING = {"maxOffsetsPerTrigger": "0"}
 _LEARNED_AT_ONCE = 2_000  # numbers of schemas, which anybody may write
 _AS_FAR_AS_THERE = {"failOnDataLoss": "false"}
-_CODECS = {"avro": AvroCodec, "json-schema": JsonSchemaCodec}
 
 
 @dataclass(frozen=True)
@@ -89,18 +89,19 @@ class Planner:
     def rows(self, flow: Flow, label: str, results: DataFrame) -> DataFrame:
         """Return results as the flow's target takes them in."""
         one, maker = self.gives_one_result(flow), Identity(label).maker(flow.version)
-        return flow.target.rows(Results(results, label, maker, one, self.schema_ids))
+        return flow.target.rows(Results(results, label, maker, one, self.schemas))
 
-    def schema_ids(self, topics: Iterable[Topic[Any]]) -> Mapping[str, int]:
-        """Return the numbers that the registry has for the schemas of topics."""
-        found = {}
-        for topic in topics:
-            if topic.format != "json" and self.registry is not None:
-                codec = _CODECS[topic.format]
-                found[topic.name] = self.registry.id_for(
-                    topic.subject, codec.kind, codec.schema_text(topic.event)
-                )
-        return found
+    def schemas(self, topics: Iterable[Topic[Any]]) -> Mapping[str, NumberedSchema]:
+        """Return the schemas of topics that need one, with the numbers that the registry has for them."""
+        if self.registry is None:
+            return {}
+        return {
+            topic.name: CODECS[topic.format].numbered(
+                topic.event, topic.subject, self.registry, topic.upcasts
+            )
+            for topic in topics
+            if topic.format != "json"
+        }
 
     def gives_one_result(self, flow: Flow) -> bool:
         """Whether an event has at most one result; judged by one plan, so that all modes give it one id."""

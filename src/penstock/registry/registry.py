@@ -25,8 +25,9 @@ from penstock.registry.rules import kept, run_at_write, satisfies
 from penstock.registry.state import State
 from penstock.registry.topic import SchemaTopic
 from penstock.registry.workers import Workers
-from penstock.schemas import WrittenSchema
+from penstock.schemas import NumberedSchema, WrittenSchema
 from penstock.schemas.compatibility import Mode, Problem, SchemaKind
+from penstock.schemas.directory import TextAfter
 from penstock.settings import Settings
 
 T = TypeVar("T")
@@ -100,17 +101,25 @@ class Registry:
         `metadata` and `rules` are JSON texts that are kept with it. Where they are not given, those of the
         subject's newest version go on: a client that knows nothing of rules does not end them.
         """
-        self._topic.catch_up()
-        source = self._source(kind, text, references)
-        canonical = self._judge.canonical(source)
-        given = SchemaRecord(
-            subject, 0, 0, kind, text, canonical, tuple(references), new_id(), metadata, rules
-        )
+        draft = SchemaRecord(subject, 0, 0, kind, text, "", tuple(references), new_id(), metadata, rules)
+        return self._register(draft, lambda _: text)
+
+    def _register(self, draft: SchemaRecord, text_after: Callable[[list[SchemaRecord]], str]) -> SchemaRecord:
+        """Register a schema whose text is made of those before it; again if another one was first."""
         for _ in range(_TRIES):
-            found = self._find(given) or self._write(self._completed(given), source)
+            self._topic.catch_up()
+            earlier, version = self._ask(
+                lambda state: (state.every_version(draft.subject), state.next_version(draft.subject))
+            )
+            text = text_after(earlier)
+            source = self._source(draft.kind, text, draft.references)
+            given = replace(draft, text=text, canonical=self._judge.canonical(source))
+            found = self._find(given) or self._write(self._completed(given), source, version)
             if found is not None:
                 return found
-        raise LogError(f"subject {subject!r} is being changed by too many writers at once", hint="try again")
+        raise LogError(
+            f"subject {draft.subject!r} is being changed by too many writers at once", hint="try again"
+        )
 
     def _completed(self, given: SchemaRecord) -> SchemaRecord:
         """The schema with the newest version's metadata and rules where it brings none."""
@@ -118,9 +127,9 @@ class Registry:
         before = (newest.metadata, newest.rules) if newest else (None, None)
         return replace(given, metadata=kept(given.metadata, before[0]), rules=kept(given.rules, before[1]))
 
-    def _write(self, draft: SchemaRecord, source: Source) -> SchemaRecord | None:
-        """Write a schema under the next numbers; None if somebody else had them first."""
-        version = self._refuse_if_incompatible(draft.subject, source)
+    def _write(self, draft: SchemaRecord, source: Source, version: int) -> SchemaRecord | None:
+        """Write a schema as the version that it was made for; None if somebody else had that first."""
+        self._refuse_if_incompatible(draft.subject, source)
         with self._registering:  # after the comparison, which may take long
             next_version, id = self._ask(
                 lambda state: (state.next_version(draft.subject), state.id_of(draft))
@@ -136,11 +145,9 @@ class Registry:
         records = self._ask(lambda state: state.versions(given.subject, deleted=deleted))
         return next((record for record in reversed(records) if satisfies(record, given)), None)
 
-    def _refuse_if_incompatible(self, subject: str, source: Source) -> int:
-        """Compare a schema with those before it; return the version that it would have behind them."""
-        mode, earlier, version = self._ask(
-            lambda state: (state.mode(subject), state.versions(subject), state.next_version(subject))
-        )
+    def _refuse_if_incompatible(self, subject: str, source: Source) -> None:
+        """Compare a schema with those before it."""
+        mode, earlier = self._ask(lambda state: (state.mode(subject), state.versions(subject)))
         problems = self._problems(source, earlier, mode)
         if problems:
             described = "; ".join(str(problem) for problem in problems)
@@ -148,7 +155,6 @@ class Registry:
                 f"the schema may not follow the earlier ones of {subject!r} ({mode}): {described}",
                 problems=tuple(problems),
             )
-        return version
 
     def _problems(self, source: Source, earlier: list[SchemaRecord], mode: Mode) -> list[Problem]:
         if mode is Mode.NONE:
@@ -249,21 +255,31 @@ class Registry:
 
     def id_for(self, subject: str, kind: SchemaKind, text: str) -> int:
         """Return the id of a schema under a subject, registering it if it is new."""
-        record = self.register(subject, kind, text)
+        return self.numbered(subject, kind, lambda _: text).id
+
+    def numbered(self, subject: str, kind: SchemaKind, text_after: TextAfter) -> NumberedSchema:
+        """Return the schema that is made of a subject's earlier ones, registering it if it is new."""
+        draft = SchemaRecord(subject, 0, 0, kind, "", "", nonce=new_id())
+        record = self._register(draft, lambda earlier: text_after([*map(self.as_written, earlier)]))
         unmet = run_at_write(record.rules)
         if unmet:
             raise RulesError(
                 f"subject {subject!r} has the rules {', '.join(unmet)}, which Penstock does not run",
                 hint="write with Confluent's serializers, or register the schema with an empty ruleSet",
             )
-        return record.id
+        return NumberedSchema(record.id, record.text)
 
     def written(self, subject: str, id: int) -> WrittenSchema:
         """Return the schema that a message was written with, waiting for it if it is not there yet."""
         record = self._wait_for(id)
         versions = self._ask(lambda state: state.every_version(subject))
         version = next((each.version for each in versions if each.id == id), None)
-        return WrittenSchema(record.kind, record.text, version)
+        return replace(self.as_written(record), version=version)
+
+    def as_written(self, record: SchemaRecord) -> WrittenSchema:
+        """Return a record's schema with the texts of those it refers to."""
+        references = self._source(record.kind, record.text, record.references).references
+        return WrittenSchema(record.kind, record.text, record.version, references)
 
     def await_ids(self, ids: Collection[int]) -> None:
         """Wait until schemas are there, for all together no longer than for one; the others are missing."""

@@ -3,7 +3,8 @@
 from penstock.schemas.avro import avro_schema
 from penstock.schemas.codec import Codec, Decoded, Format, JsonCodec
 from penstock.schemas.compatibility import Mode, Problem, SchemaKind
-from penstock.schemas.directory import SchemaDirectory, WrittenSchema
+from penstock.schemas.directory import NumberedSchema, SchemaDirectory, WrittenSchema
+from penstock.schemas.protobuf import ProtobufCodec
 from penstock.schemas.registered import AvroCodec, JsonSchemaCodec
 from penstock.schemas.spark import spark_schema
 from penstock.schemas.upcasting import Upcast, cast, default, merge, python, rename, split, upcast
@@ -16,7 +17,9 @@ __all__ = [
     "JsonCodec",
     "JsonSchemaCodec",
     "Mode",
+    "NumberedSchema",
     "Problem",
+    "ProtobufCodec",
     "SchemaDirectory",
     "SchemaKind",
     "Upcast",

@@ -10,8 +10,8 @@ from penstock.events import Event
 from penstock.schemas.shape import Shape, shape_of
 
 E = TypeVar("E", bound=Event)
-Format = Literal["json", "avro", "json-schema"]
-FORMATS: tuple[Format, ...] = ("json", "avro", "json-schema")
+Format = Literal["json", "avro", "json-schema", "protobuf"]
+FORMATS: tuple[Format, ...] = ("json", "avro", "json-schema", "protobuf")
 _NOT_THE_DATA = (TryAgainError, OSError, MemoryError)
 Unknown = Literal["ignore", "refuse"]
 UNKNOWN: tuple[Unknown, ...] = ("ignore", "refuse")

@@ -10,13 +10,15 @@ import fastavro
 
 from penstock.schemas.compatibility import SchemaKind
 from penstock.schemas.directory import WrittenSchema
+from penstock.schemas.protobuf.decoder import plain_decoder
+from penstock.schemas.protobuf.files import files_of
 
 _HEADER = struct.Struct(">bI")
 _MOST = 10_000  # schemas; anybody may make numbers up
 
 
 class PlainReader:
-    """Decodes Avro and JSON under Confluent's header by the schema that they name.
+    """Decodes Avro, JSON and Protobuf under Confluent's header by the schema that they name.
 
     `find` returns the schema of a number. It is asked once for each, and only if a message looks like one
     that names its schema; whatever can't be decoded is `None`.
@@ -49,4 +51,4 @@ class PlainReader:
         if schema.kind is SchemaKind.AVRO:
             parsed = fastavro.parse_schema(json.loads(schema.text))
             return lambda body: fastavro.schemaless_reader(io.BytesIO(body), parsed)
-        return json.loads if schema.kind is SchemaKind.JSON else lambda _: None
+        return json.loads if schema.kind is SchemaKind.JSON else plain_decoder(files_of(schema))

@@ -18,7 +18,7 @@ from penstock.events import Event
 from penstock.schemas.avro import avro_schema
 from penstock.schemas.codec import Decoded, Unknown, json_reader, unreadable
 from penstock.schemas.compatibility import SchemaKind
-from penstock.schemas.directory import SchemaDirectory, WrittenSchema
+from penstock.schemas.directory import NumberedSchema, SchemaDirectory, WrittenSchema
 from penstock.schemas.shape import shape_of
 from penstock.schemas.upcasting import Upcast, upcasts_from
 
@@ -49,13 +49,14 @@ class RegisteredCodec(ABC, Generic[E]):
         unknown: Unknown = "ignore",
     ) -> None:
         shape = shape_of(cls)
-        self._name, self._subject, self._directory = cls.__name__, subject, directory
+        self._class, self._name, self._subject, self._directory = cls, cls.__name__, subject, directory
         self._strict, self._lenient, self._revive = shape.strict, shape.lenient, shape.revive
         self._unknown = unknown
         self._upcasts = upcasts_from(1, upcasts)
         self._text = self.schema_text(cls)
         self._own: bytes | None = None  # the header that this codec writes
         self._own_header: bytes | None = None  # the one that was read before messages of the own schema
+        self._own_reader: Read | None = None
         self._readers: dict[int, Read] = {}
 
     @staticmethod
@@ -64,25 +65,41 @@ class RegisteredCodec(ABC, Generic[E]):
         """The text of the class's schema, as it is registered."""
         ...
 
+    @classmethod
+    def numbered(
+        cls,
+        event: type[Event],
+        subject: str,
+        directory: SchemaDirectory,
+        upcasts: Sequence[Upcast] = (),  # noqa: ARG003
+    ) -> NumberedSchema:
+        """Return the schema that events of a class are written with, registering it if it is new."""
+        text = cls.schema_text(event)
+        return NumberedSchema(directory.id_for(subject, cls.kind, text), text)
+
     @abstractmethod
     def write(self, event: E, header: bytes) -> bytes:
         """Return the message of an event."""
         ...
 
     @abstractmethod
-    def read_own(self, body: bytes) -> Any:
-        """Read an event that was written with the class's own schema."""
+    def reader(self, schema: WrittenSchema, upcasts: tuple[Upcast, ...] | None) -> Read:
+        """Return a function that reads messages of a schema; without `upcasts` it is the class's own."""
         ...
 
-    @abstractmethod
-    def read_other(self, schema: WrittenSchema, upcasts: tuple[Upcast, ...]) -> Read:
-        """Return a function that reads the values of a message written with another schema."""
-        ...
+    def is_own(self, schema: WrittenSchema) -> bool:
+        """Whether a schema is that of the class."""
+        return bool(json.loads(schema.text) == json.loads(self._text))
 
     def encode(self, event: E) -> bytes:
         if self._own is None:
-            self._own = _HEADER.pack(0, self._directory.id_for(self._subject, self.kind, self._text))
+            schema = self.numbered(self._class, self._subject, self._directory, self._upcasts)
+            self._own = self.prepare(schema)
         return self.write(event, self._own)
+
+    def prepare(self, schema: NumberedSchema) -> bytes:
+        """Get ready to write; return the header of each message."""
+        return _HEADER.pack(0, schema.id)
 
     def decode(self, data: bytes | None) -> E:
         read = self._reader(data)
@@ -93,13 +110,13 @@ class RegisteredCodec(ABC, Generic[E]):
 
     def decode_all(self, messages: Iterable[bytes | None]) -> Decoded[E]:
         """Decode many messages; most of them were written with the class's own schema."""
-        read, revive = self.read_own, self._revive
+        revive = self._revive
         events: list[E | None] = []
         failures: dict[int, DataError] = {}
         for data in messages:
             try:
                 if data is not None and data[:5] == self._own_header:
-                    events.append(revive(read(data[5:])))
+                    events.append(revive(self._own_reader(data[5:])))  # type: ignore[misc]
                 else:
                     events.append(self.decode(data))
             except Exception as error:
@@ -124,19 +141,18 @@ class RegisteredCodec(ABC, Generic[E]):
         if id not in self._readers:
             schema = self._directory.written(self._subject, id)
             try:
-                self._readers[id] = self._make_reader(schema)
+                self._readers[id] = self._make_reader(schema, data[:5])
             except Exception as error:
                 raise unreadable(self._name, data, error) from error
-            if self._readers[id] == self.read_own:
-                self._own_header = data[:5]
         return self._readers[id]
 
-    def _make_reader(self, schema: WrittenSchema) -> Read:
+    def _make_reader(self, schema: WrittenSchema, header: bytes) -> Read:
         if schema.kind is not self.kind:
             raise DecodeError(f"the message's schema is {schema.kind}, the topic's {self.kind}")
-        if json.loads(schema.text) == json.loads(self._text):
-            return self.read_own
-        return self.read_other(schema, upcasts_from(schema.version, self._upcasts))
+        if not self.is_own(schema):
+            return self.reader(schema, upcasts_from(schema.version, self._upcasts))
+        self._own_header, self._own_reader = header, self.reader(schema, None)
+        return self._own_reader
 
 
 class AvroCodec(RegisteredCodec[E]):
@@ -165,15 +181,17 @@ class AvroCodec(RegisteredCodec[E]):
         fastavro.schemaless_writer(target, self._schema, msgspec.to_builtins(event, builtin_types=_NATIVE))
         return target.getvalue()
 
-    def read_own(self, body: bytes) -> Any:
-        return msgspec.convert(_read_avro(body, self._schema), self._strict, builtin_types=_NATIVE)
-
-    def read_other(self, schema: WrittenSchema, upcasts: tuple[Upcast, ...]) -> Read:
+    def reader(self, schema: WrittenSchema, upcasts: tuple[Upcast, ...] | None) -> Read:
+        if upcasts is None:
+            return self._read_own
         writer = fastavro.parse_schema(json.loads(schema.text))
         if upcasts:
             return lambda body: self._fit(_upcast(_read_avro(body, writer), upcasts))
         reader = _with_absent_defaults(fastavro.parse_schema(json.loads(self._text)))
         return lambda body: self._fit(_without_absent(_read_avro(body, writer, reader)))
+
+    def _read_own(self, body: bytes) -> Any:
+        return msgspec.convert(_read_avro(body, self._schema), self._strict, builtin_types=_NATIVE)
 
     def _fit(self, values: Any) -> Any:
         return msgspec.convert(values, self._lenient, builtin_types=_NATIVE)
@@ -203,10 +221,9 @@ class JsonSchemaCodec(RegisteredCodec[E]):
     def write(self, event: E, header: bytes) -> bytes:
         return header + self._encode(event)
 
-    def read_own(self, body: bytes) -> Any:
-        return self._decode(body)
-
-    def read_other(self, schema: WrittenSchema, upcasts: tuple[Upcast, ...]) -> Read:  # noqa: ARG002
+    def reader(self, schema: WrittenSchema, upcasts: tuple[Upcast, ...] | None) -> Read:  # noqa: ARG002
+        if upcasts is None:
+            return self._decode
         return lambda body: msgspec.convert(_upcast(msgspec.json.decode(body), upcasts), self._lenient)
 
 

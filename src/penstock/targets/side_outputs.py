@@ -66,7 +66,7 @@ class TargetWithSideOutputs(Target):
             results.ordered(),
             flow=results.flow,
             side_outputs={topic.name: topic for topic in self.side_outputs},
-            schema_ids=results.schema_ids(self.side_outputs),
+            schemas=results.schemas(self.side_outputs),
             one_to_one=results.one_to_one,
             maker=results.maker,
         )

@@ -14,6 +14,7 @@ from penstock.log import Topic
 from penstock.process.spark.logical import keeps_order, logical_plan
 from penstock.process.wire.known_schemas import KnownSchemas
 from penstock.process.wire.messages import with_id, with_order
+from penstock.schemas import NumberedSchema
 from penstock.settings import Settings
 from penstock.targets.compared import Compared
 from penstock.targets.comparison import compare_contents, in_one_column, kept_rows
@@ -30,14 +31,14 @@ class Results:
 
     `flow` is the name that the flow goes by everywhere, `maker` what results are to say that they were made
     by. With `one_to_one`, an event has at most one result, so that its place in the log identifies it.
-    `schema_ids` asks the registry for the numbers of schemas.
+    `schemas` asks the registry for those of topics, with their numbers.
     """
 
     frame: DataFrame
     flow: str
     maker: str
     one_to_one: bool
-    schema_ids: Callable[[Iterable[Topic[Any]]], Mapping[str, int]]
+    schemas: Callable[[Iterable[Topic[Any]]], Mapping[str, NumberedSchema]]
 
     def ordered(self) -> DataFrame:
         """The results with an `_order`, if they have one and do not stand in it already."""

@@ -78,6 +78,12 @@ def test_verdicts_are_those_of_this_process(usual):
     assert str(ours.value).startswith("line 1, column ")
 
 
+def test_a_worker_finds_the_well_known_types(usual):
+    text = 'syntax = "proto3"; import "google/protobuf/timestamp.proto"; message A { %s at = 1; }'
+    timed = Source(SchemaKind.PROTOBUF, text % "google.protobuf.Timestamp")
+    assert usual.canonical(timed) == LocalJudge().canonical(timed)
+
+
 def test_a_schema_that_takes_too_long_hurts_nobody_else(workers):
     for each in list(workers._all):
         each.wait_until_ready()

@@ -15,7 +15,7 @@ from penstock.errors import DataError, DecodeError, LogError, TopicError
 from penstock.log import Topic
 from penstock.schemas import avro_schema
 
-FORMATS = ["json", "avro", "json-schema"]
+FORMATS = ["json", "avro", "json-schema", "protobuf"]
 
 
 def codec_for(cls, format, **options):

@@ -12,7 +12,8 @@ AVRO = '{"type": "record", "name": "R", "fields": [{"name": "n", "type": "int"}]
 SCHEMAS = {
     1: WrittenSchema(SchemaKind.AVRO, AVRO, 1),
     2: WrittenSchema(SchemaKind.JSON, "{}", 1),
-    3: WrittenSchema(SchemaKind.PROTOBUF, "", 1),
+    3: WrittenSchema(SchemaKind.PROTOBUF, 'syntax = "proto3"; message R { int32 n = 1; }', 1),
+    4: WrittenSchema(SchemaKind.PROTOBUF, "", 1),
 }
 
 
@@ -38,7 +39,9 @@ def framed(id, body):
         (framed(2, b'{"n": 7}'), {"n": 7}),
         (framed(1, b"\xff\xff"), None),
         (framed(2, b"not json"), None),
-        (framed(3, b"\0"), None),
+        (framed(3, b"\0\x08\x07"), {"n": 7}),
+        (framed(3, b"\2\2\x08\x07"), None),
+        (framed(4, b"\0"), None),
         (framed(9, b"\x0e"), None),
         (b"\0\0\0\0\1", None),
         (b'{"n": 7}', None),

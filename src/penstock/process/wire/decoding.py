@@ -48,9 +48,9 @@ def decoded(rows: DataFrame, topic: Topic[Any], known: KnownSchemas) -> DataFram
     found = parsers(topic, known.schemas)
     rows = rows.select(*KAFKA, schema_id().alias(SCHEMA_ID), mark(topic).alias(MARK))
     rows = rows.select("*", *(parser.parsed.alias(parser.name) for parser in found))
-    drafts = [_draft(rows, parser) for parser in found if parser.refusal is None]
+    drafts = [_draft(rows, parser) for parser in found if parser.refusal is None and not parser.decides]
     rows = rows.select("*", *(_coerced(draft, topic).alias(draft.name) for draft in drafts))
-    error, event = _error(topic, found, drafts, known.unknown), _event(topic, drafts)
+    error, event = _error(topic, found, drafts, known.unknown), _event(topic, found, drafts)
     if isinstance(topic, Table):
         error, event = _with_tombstones(topic, error, event)
     return rows.select(*KAFKA, event.alias(EVENT), error.alias(ERROR))
@@ -104,8 +104,11 @@ def _coerced(draft: Draft, topic: Topic[Any]) -> Column:
     return F.when(draft.parser.value.isNotNull(), F.struct(*values))
 
 
-def _event(topic: Topic[Any], drafts: list[Draft]) -> Column:
+def _event(topic: Topic[Any], found: list[Parser], drafts: list[Draft]) -> Column:
     event = F.when(F.lit(False), F.lit(None).cast(spark_schema(topic.event)))
+    for parser in found:
+        if parser.decides:
+            event = event.when(_applies(parser), parser.value)
     for draft in drafts:
         event = event.when(_applies(draft.parser), _filled(draft, topic))
     return event
@@ -137,7 +140,7 @@ def _error(topic: Topic[Any], found: list[Parser], drafts: list[Draft], unknown:
     id = F.col(SCHEMA_ID)
     error = error.when(id.isNull(), F.lit("the value does not begin with a schema's number"))
     for parser in found:
-        error = error.when(_applies(parser), faults.get(parser.name, F.lit(parser.refusal)))
+        error = error.when(_applies(parser), faults.get(parser.name, parser.verdict))
     error = error.when(id.isin(list(unknown)), F.format_string("schema id %d is unknown", id))
     return error.otherwise(F.raise_error(F.format_string(f"{_UNKNOWN_SCHEMA}:{topic.name}:%d, {_SINCE}", id)))
 

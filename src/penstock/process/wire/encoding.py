@@ -9,7 +9,8 @@ from pyspark.sql.avro.functions import to_avro
 
 from penstock.events.kinds import Fixed, Kind, Many, Mapped, Maybe, Record, Scalar, fields_of
 from penstock.log import Topic
-from penstock.schemas import AvroCodec
+from penstock.process.wire.protobuf import to_protobuf
+from penstock.schemas import NumberedSchema
 
 _JSON_OPTIONS = {
     "timeZone": "UTC",
@@ -19,16 +20,27 @@ _JSON_OPTIONS = {
 }
 
 
-def value_bytes(topic: Topic[Any], columns: dict[str, Column], schema_id: int | None) -> Column:
-    """Return the value of a message; `columns` are the fields of the event, in their order."""
-    if topic.format == "avro":
-        event = F.struct(*(column.alias(name) for name, column in columns.items()))
-        body = to_avro(event, AvroCodec.schema_text(topic.event))
-    else:
-        body = json_text(topic.event, columns).cast("binary")
-    if topic.format == "json":
-        return body
-    return F.concat(F.lit(struct.pack(">bI", 0, schema_id)), body)
+def value_bytes(
+    topic: Topic[Any], columns: dict[str, Column], schema: NumberedSchema | None, is_there: Column
+) -> Column:
+    """Return the value of a message; `columns` are the fields of the event, in their order.
+
+    Where there is no event, as `is_there` says, Python is not asked for one.
+    """
+    if schema is None:
+        return json_text(topic.event, columns).cast("binary")
+    header = F.lit(struct.pack(">bI", 0, schema.id))
+    return F.concat(header, _body(topic, columns, schema, is_there))
+
+
+def _body(topic: Topic[Any], columns: dict[str, Column], schema: NumberedSchema, is_there: Column) -> Column:
+    event = F.struct(*(column.alias(name) for name, column in columns.items()))
+    match topic.format:
+        case "avro":
+            return to_avro(event, schema.text)
+        case "protobuf":
+            return to_protobuf(F.when(is_there, event), topic.event, schema)
+    return json_text(topic.event, columns).cast("binary")
 
 
 def json_text(cls: type, columns: dict[str, Column]) -> Column:

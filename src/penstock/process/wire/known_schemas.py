@@ -26,6 +26,4 @@ def known_schemas(topic: Topic[Any], registry: Registry | None = None) -> KnownS
         records = registry.versions(topic.subject, deleted=True)
     except UnknownSubjectError:
         return KnownSchemas()
-    return KnownSchemas(
-        {each.id: WrittenSchema(each.kind, each.text, each.version) for each in reversed(records)}
-    )
+    return KnownSchemas({each.id: registry.as_written(each) for each in reversed(records)})

@@ -13,6 +13,7 @@ from penstock.log import Table, Topic
 from penstock.process.columns.names import END, FINAL, HEADERS, SOURCE
 from penstock.process.columns.side_output import SIDE_OUTPUT, STORED
 from penstock.process.wire.route import Route, check_columns
+from penstock.schemas import NumberedSchema
 
 MADE_BY = "penstock.made-by"
 SPREAD, ORDER = "_spread", "_order"
@@ -33,7 +34,7 @@ def encoded(
     *,
     flow: str,
     side_outputs: Mapping[str, Topic[Any]] | None = None,
-    schema_ids: Mapping[str, int] | None = None,
+    schemas: Mapping[str, NumberedSchema] | None = None,
     one_to_one: bool = False,
     shuffled: bool = False,
     maker: str | None = None,
@@ -49,10 +50,10 @@ def encoded(
     topic of that name. Without an `id`, one is made, as `with_id` says. `maker` is what results say they were
     made by, the flow unless it is said.
     """
-    results, ids = with_id(results, flow, one_to_one=one_to_one), schema_ids or {}
-    routes = [Route("_result", topic, flow, None, _schema_id(topic, flow, ids))]
+    results, named = with_id(results, flow, one_to_one=one_to_one), schemas or {}
+    routes = [Route("_result", topic, flow, None, _schema(topic, flow, named))]
     if SIDE_OUTPUT in results.columns:
-        routes += _side_routes(side_outputs or {}, flow, ids)
+        routes += _side_routes(side_outputs or {}, flow, named)
     check_columns(results.schema, [route.topic for route in routes], flow)
     schema = results.schema
     own = [_headers(schema, maker or flow).alias("headers"), _spread(schema).alias(SPREAD)]
@@ -67,7 +68,7 @@ def with_messages(
     *,
     flow: str,
     side_outputs: Mapping[str, Topic[Any]],
-    schema_ids: Mapping[str, int],
+    schemas: Mapping[str, NumberedSchema],
     one_to_one: bool = False,
     maker: str | None = None,
 ) -> DataFrame:
@@ -81,7 +82,7 @@ def with_messages(
     if SIDE_OUTPUT not in results.columns:
         nothing = F.lit(None).cast(MESSAGE_TYPE)
         return results.withColumn(MESSAGE, nothing)
-    schema, routes = results.schema, _side_routes(side_outputs, flow, schema_ids)
+    schema, routes = results.schema, _side_routes(side_outputs, flow, schemas)
     message, headers = _routed(schema, routes, flow), _headers(schema, maker or flow)
     placed = message.withField("headers", headers).withField(SPREAD, _spread(schema))
     routed = F.when(F.col(SIDE_OUTPUT).isNotNull(), placed)
@@ -127,9 +128,11 @@ def stored_names(schema: StructType) -> list[tuple[str, str]]:
     return sorted((STORED if name == SIDE_OUTPUT else name, name) for name in names if name != SOURCE)
 
 
-def _side_routes(side_outputs: Mapping[str, Topic[Any]], flow: str, ids: Mapping[str, int]) -> list[Route]:
+def _side_routes(
+    side_outputs: Mapping[str, Topic[Any]], flow: str, schemas: Mapping[str, NumberedSchema]
+) -> list[Route]:
     return [
-        Route(f"_side_output_{number}", topic, flow, name, _schema_id(topic, flow, ids))
+        Route(f"_side_output_{number}", topic, flow, name, _schema(topic, flow, schemas))
         for number, (name, topic) in enumerate(side_outputs.items())
     ]
 
@@ -139,13 +142,13 @@ def _with_events(results: DataFrame, routes: list[Route]) -> DataFrame:
     return results.select("*", *(route.event(results.schema).alias(route.name) for route in routes))
 
 
-def _schema_id(topic: Topic[Any], flow: str, schema_ids: Mapping[str, int]) -> int | None:
-    if topic.format != "json" and topic.name not in schema_ids:
+def _schema(topic: Topic[Any], flow: str, schemas: Mapping[str, NumberedSchema]) -> NumberedSchema | None:
+    if topic.format != "json" and topic.name not in schemas:
         raise FlowError(
             f"flow {flow!r} writes {topic.format} to {topic.name!r}, and its schema has no number",
             hint="give the pipeline a registry",
         )
-    return schema_ids.get(topic.name)
+    return schemas.get(topic.name)
 
 
 def _routed(schema: StructType, routes: list[Route], flow: str) -> Column:

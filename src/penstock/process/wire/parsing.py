@@ -13,21 +13,16 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    DataType,
-    DoubleType,
-    LongType,
-    MapType,
-    StringType,
-    StructType,
-)
+from pyspark.sql.types import ArrayType, DataType, StringType, StructType
 
+from penstock.errors import InvalidSchemaError
 from penstock.log import Topic
 from penstock.process.wire.coercion import wire_schema
+from penstock.process.wire.json_types import json_type
+from penstock.process.wire.protobuf import from_protobuf
 from penstock.process.wire.unknown_fields import unknown_field
-from penstock.schemas import AvroCodec, JsonSchemaCodec, Upcast, WrittenSchema
+from penstock.schemas import AvroCodec, JsonSchemaCodec, ProtobufCodec, Upcast, WrittenSchema
+from penstock.schemas.formats import CODECS
 from penstock.schemas.upcasting import upcasts_from
 
 SCHEMA_ID, MARK = "_schema", "_mark"
@@ -40,11 +35,6 @@ _JSON_OPTIONS = {
     "allowNonNumericNumbers": "false",
     "allowSingleQuotes": "false",
 }
-_JSON_SCALARS: dict[str, DataType] = {
-    "integer": LongType(),
-    "number": DoubleType(),
-    "boolean": BooleanType(),
-}
 
 
 @dataclass(frozen=True)
@@ -53,7 +43,7 @@ class Parser:
 
     `parsed` is a struct of the `value` and what shows if it is all there; it is kept under `name`, so that it
     is parsed once. `texts` says whether times and decimals are spelled out. `unknown` is the name of a field
-    that should not be there, or null.
+    that should not be there, or null. One that `decides` gives the whole event as its `value`, or an `error`.
     """
 
     name: str
@@ -64,6 +54,12 @@ class Parser:
     upcasts: tuple[Upcast, ...] = ()
     refusal: str | None = None
     unknown: Column | None = None
+    decides: bool = False
+
+    @property
+    def verdict(self) -> Column:
+        """What is wrong with a value, or null, if that is known without looking at its fields."""
+        return F.col(self.name)["error"] if self.decides else F.lit(self.refusal)
 
     @property
     def value(self) -> Column:
@@ -119,11 +115,13 @@ def _unknown(topic: Topic[Any], body: Column) -> Column | None:
 
 
 def _registered(topic: Topic[Any], id: int, schema: WrittenSchema) -> Parser:
-    codec = AvroCodec if topic.format == "avro" else JsonSchemaCodec
+    codec = CODECS[topic.format]
     name, texts = f"_parsed_{id}", codec is JsonSchemaCodec
     if schema.kind is not codec.kind:
         refusal = f"the message's schema is {schema.kind}, the topic's {codec.kind}"
         return Parser(name, F.lit(None), texts, id, refusal=refusal)
+    if codec is ProtobufCodec:
+        return _protobuf(topic, id, schema)
     own = codec.schema_text(topic.event)
     is_own = json.loads(schema.text) == json.loads(own)
     upcasts = () if is_own else upcasts_from(schema.version, topic.upcasts)
@@ -134,6 +132,16 @@ def _registered(topic: Topic[Any], id: int, schema: WrittenSchema) -> Parser:
         parsed, unknown = _json(_body(), wanted), _unknown(topic, _body()) if is_own else None
     parsed = F.when(F.col(SCHEMA_ID) == id, parsed)
     return Parser(name, parsed, texts, id, schema.version, upcasts, unknown=unknown)
+
+
+def _protobuf(topic: Topic[Any], id: int, schema: WrittenSchema) -> Parser:
+    """Python gets the bodies of the other schemas as null, because it would be given all rows anyway."""
+    name, body = f"_parsed_{id}", F.when(F.col(SCHEMA_ID) == id, _body())
+    try:
+        parsed = from_protobuf(body, topic, schema)
+    except InvalidSchemaError as error:
+        return Parser(name, F.lit(None), texts=False, schema_id=id, refusal=error.message)
+    return Parser(name, parsed, texts=False, schema_id=id, version=schema.version, decides=True)
 
 
 def _json(body: Column, wanted: DataType) -> Column:
@@ -165,32 +173,3 @@ def _avro_frame(schema: str) -> str:
     tail = {"type": "fixed", "name": "PenstockTail", "size": _MARK_SIZE}
     fields = [{"name": "value", "type": json.loads(schema)}, {"name": "tail", "type": tail}]
     return json.dumps({"type": "record", "name": "PenstockFrame", "fields": fields})
-
-
-def json_type(schema: Any) -> DataType:
-    """Return the type as which values of a JSON schema are read; what it does not say plainly is text."""
-    return _json_type(schema, schema.get("$defs", schema.get("definitions", {})))
-
-
-def _json_type(schema: Any, named: Mapping[str, Any]) -> DataType:
-    match schema:
-        case {"$ref": str(reference)}:
-            return _json_type(named.get(reference.rpartition("/")[2], {}), named)
-        case {"anyOf": [*branches]} | {"oneOf": [*branches]}:
-            inner = [each for each in branches if each != {"type": "null"}]
-            return _json_type(inner[0], named) if len(inner) == 1 else StringType()
-        case {"type": [*types]}:
-            inner = [each for each in types if each != "null"]
-            return _json_type({**schema, "type": inner[0]}, named) if len(inner) == 1 else StringType()
-        case {"type": "array", "items": dict(items)}:
-            return ArrayType(_json_type(items, named))
-        case {"type": "object", "properties": dict(properties)}:
-            made = StructType()
-            for name, each in properties.items():
-                made.add(name, _json_type(each, named))
-            return made
-        case {"type": "object", "additionalProperties": dict(values)}:
-            return MapType(StringType(), _json_type(values, named))
-        case {"type": str(name)}:
-            return _JSON_SCALARS.get(name, StringType())
-    return StringType()

@@ -14,7 +14,7 @@ from penstock.process.columns.names import DELETED, SOURCE
 from penstock.process.columns.side_output import SIDE_OUTPUT
 from penstock.process.wire.coercion import Seen, coerced, literal, takes
 from penstock.process.wire.encoding import key_bytes, value_bytes
-from penstock.schemas import spark_schema
+from penstock.schemas import NumberedSchema, spark_schema
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Route:
     topic: Topic[Any]
     flow: str
     side_output: str | None
-    schema_id: int | None
+    schema: NumberedSchema | None
 
     def applies(self, schema: StructType) -> Column:
         """Whether a result goes this way."""
@@ -48,10 +48,12 @@ class Route:
     def message(self, schema: StructType) -> Column:
         """The message of an event that goes this way, without its headers."""
         event = {field.name: F.col(self.name)[field.name] for field in fields_of(self.topic.event)}
-        key, value = key_bytes(self.topic, event), value_bytes(self.topic, event, self.schema_id)
+        gone, is_there = self._deleted(schema), F.col(self.name).isNotNull()
+        if gone is not None:
+            is_there = is_there & ~gone
+        key, value = key_bytes(self.topic, event), value_bytes(self.topic, event, self.schema, is_there)
         if isinstance(self.topic, Table):
             key = F.coalesce(key, self._failed("the key is null", "binary"))
-        gone = self._deleted(schema)
         if gone is not None:
             value = F.when(~gone, value)
         return F.struct(F.lit(self.topic.name).alias("topic"), key.alias("key"), value.alias("value"))

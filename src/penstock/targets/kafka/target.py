@@ -52,7 +52,7 @@ class KafkaTarget(Target):
             self.topic,
             flow=results.flow,
             side_outputs={topic.name: topic for topic in self.side_outputs},
-            schema_ids=results.schema_ids(self.topics),
+            schemas=results.schemas(self.topics),
             one_to_one=results.one_to_one,
             shuffled=not is_narrow(logical_plan(results.frame)),
             maker=results.maker,

@@ -94,11 +94,12 @@ def in_this_process(arguments: list[str]) -> tuple[int, str]:
     """Run protoc right here, in a millisecond: for a process that has one thread and may be lost."""
     from grpc_tools import protoc  # type: ignore[import-untyped]
 
+    well_known = Path(protoc.__file__).with_name("_proto")  # which protoc adds by itself when it is a program
     kept = os.dup(2)
     with TemporaryFile() as said:
         os.dup2(said.fileno(), 2)
         try:
-            code = protoc.main(["protoc", *arguments])
+            code = protoc.main(["protoc", *arguments, f"-I{well_known}"])
         finally:
             os.dup2(kept, 2)
             os.close(kept)

@@ -4,7 +4,7 @@ import base64
 import binascii
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -15,6 +15,7 @@ from google.protobuf.message import DecodeError
 from penstock.errors import InvalidSchemaError
 from penstock.schemas.compatibility.protobuf.canonical import canonical
 from penstock.schemas.compatibility.protobuf.compiler import MAIN, check_names, compile_proto
+from penstock.schemas.compatibility.protobuf.extra import require_protobuf
 from penstock.schemas.compatibility.protobuf.wellknown import ASSUMED, well_known
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
@@ -30,9 +31,13 @@ class Enumeration:
 
 @dataclass(frozen=True, eq=False)
 class ProtobufSchema:
-    """A file and the types of it and its imports, by full name with a leading dot."""
+    """A file and the types of it and its imports, by full name with a leading dot.
+
+    `imports` are the files that it needs, each behind those that it needs itself.
+    """
 
     file: FileDescriptorProto
+    imports: tuple[FileDescriptorProto, ...]
     messages: Mapping[str, DescriptorProto]
     enums: Mapping[str, Enumeration]
     canonical: str
@@ -40,6 +45,7 @@ class ProtobufSchema:
 
 def parse(text: str, references: Mapping[str, str]) -> ProtobufSchema:
     """The schema of a .proto text, or of a base64 file descriptor as Confluent's Python client sends."""
+    require_protobuf()
     check_names(references)
     compiled = {name: descriptor(other, name) for name, other in references.items() if _is_base64(other)}
     sources = {name: other for name, other in references.items() if name not in compiled}
@@ -80,10 +86,11 @@ def descriptor(text: str, name: str) -> FileDescriptorProto:
 def _schema(file: FileDescriptorProto, imports: Mapping[str, FileDescriptorProto]) -> ProtobufSchema:
     needed, missing = _needed(file, imports)
     _check(file, needed, missing)
-    files = [*needed.values(), file]
+    ordered = _in_order(file, needed)
+    files = [*ordered, file]
     messages = {name: found for one in files for name, found in _messages(one)}
     enums = {name: found for one in files for name, found in _enums(one)}
-    return ProtobufSchema(file, MappingProxyType(messages), MappingProxyType(enums), canonical(file))
+    return ProtobufSchema(file, ordered, MappingProxyType(messages), MappingProxyType(enums), canonical(file))
 
 
 def _check(file: FileDescriptorProto, imports: Mapping[str, FileDescriptorProto], missing: set[str]) -> None:
@@ -93,7 +100,7 @@ def _check(file: FileDescriptorProto, imports: Mapping[str, FileDescriptorProto]
         hint = "register them first and give them as references"
         raise InvalidSchemaError(f"imports {', '.join(sorted(missing))} are unknown", hint=hint)
     if not missing:
-        _build(file, imports)
+        _build([*_in_order(file, imports), file])
 
 
 def _needed(
@@ -112,27 +119,32 @@ def _needed(
     return needed, missing
 
 
-def _build(file: FileDescriptorProto, imports: Mapping[str, FileDescriptorProto]) -> None:
+def _in_order(
+    file: FileDescriptorProto, imports: Mapping[str, FileDescriptorProto]
+) -> tuple[FileDescriptorProto, ...]:
+    """What a file imports, each behind its own imports."""
+    ordered: list[FileDescriptorProto] = []
+    met: set[str] = set()
+
+    def visit(one: FileDescriptorProto) -> None:
+        for name in one.dependency:
+            if name in imports and name not in met:
+                met.add(name)
+                visit(imports[name])
+                ordered.append(imports[name])
+
+    visit(file)
+    return tuple(ordered)
+
+
+def _build(files: Iterable[FileDescriptorProto]) -> None:
     pool = DescriptorPool()
     try:
-        _add(pool, file, imports, set())
+        for file in files:
+            pool.AddSerializedFile(file.SerializeToString())
     except (TypeError, ValueError) as error:
         hint = "give a descriptor that protoc made"
         raise InvalidSchemaError(f"the file descriptor is inconsistent: {error}", hint=hint) from None
-
-
-def _add(
-    pool: DescriptorPool,
-    file: FileDescriptorProto,
-    imports: Mapping[str, FileDescriptorProto],
-    added: set[str],
-) -> None:
-    if file.name in added:
-        return
-    added.add(file.name)
-    for name in file.dependency:
-        _add(pool, imports[name], imports, added)
-    pool.AddSerializedFile(file.SerializeToString())
 
 
 def _enums(file: FileDescriptorProto) -> Iterator[tuple[str, Enumeration]]:
