@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from threading import Event as Flag
-from threading import Thread
+from threading import Thread, current_thread
 
 import confluent_kafka
 import psycopg
@@ -35,7 +35,6 @@ from penstock.log import (
 from penstock.log.cursor import Cursor
 from penstock.log.stored_positions import StoredPositions
 from penstock.log.topic import DEAD_LETTERS
-from penstock.points import VARIABLE
 from penstock.testing import PointListener
 
 
@@ -308,22 +307,26 @@ def test_a_zombie_writes_nothing(settings, topic, consumer, stored, monkeypatch,
     produce(settings, topic, range(60))
     away, back = Flag(), Flag()
 
-    def decide(point, _):
-        if point == "consumer.postgres.collected" and not away.is_set():
+    def pause(point, _):
+        if point == "consumer.postgres.collected" and current_thread() is thread and not away.is_set():
             away.set()
             back.wait(60)
-        return False
 
-    with PointListener(decide) as listener:
-        monkeypatch.setenv(VARIABLE, listener.environment[VARIABLE])
-        thread = Thread(target=lambda: copy_all(consumer(), idle="5 seconds"))
-        thread.start()
-        assert away.wait(30)
-        copy_all(consumer(), idle="8 seconds")
-        assert stored() == Counter(range(60))
-        back.set()
-        produce(settings, topic, range(60, 80))
-        thread.join()
+    def zombie():
+        reader = consumer()
+        with pytest.raises(LogError, match="maximum poll interval"):
+            copy_all(reader)
+        copy_all(reader, idle="5 seconds")  # and is a member again
+
+    monkeypatch.setattr("penstock.log.postgres_consumer.reach", pause)
+    thread = Thread(target=zombie)
+    thread.start()
+    assert away.wait(30)
+    copy_all(consumer(), idle="5 seconds")
+    assert stored() == Counter(range(60))
+    back.set()
+    produce(settings, topic, range(60, 80))
+    thread.join()
     copy_all(consumer())
     assert "another member of group" in caplog.text
     assert stored() == Counter(range(80))

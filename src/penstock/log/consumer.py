@@ -302,9 +302,9 @@ class Consumer(Generic[E]):
         with asking(f"read topic {self.topic.name!r}", self._listener):
             try:
                 self._fetch(found, size, linger)
-                good = self._rewinds.current([each for each in found if self._is_good(each)])
-                if self._failure is not None:
+                if self._failure is not None:  # the cause of whatever else is wrong
                     raise self._failure
+                good = self._rewinds.current([each for each in found if self._is_good(each)])
             except BaseException:
                 self._rewinds.read_again(each for each in found if each.error() is None)
                 raise

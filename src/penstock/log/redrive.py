@@ -23,6 +23,7 @@ from penstock.log.topic import DEAD_LETTERS
 from penstock.log.writer import Writer
 from penstock.settings import Settings
 
+_CHUNK = 500
 _GROUP = "penstock.replay."  # as positions that were committed before have it
 
 
@@ -85,7 +86,7 @@ class _Letters:
 
     def chunks(self) -> Iterator[tuple[list[Any], int]]:
         """Yield letters with the position after them; control records leave gaps in the offsets."""
-        for messages in self._cursor.chunks_to({0: self.end}):
+        for messages in self._cursor.chunks_to({0: self.end}, _CHUNK):
             yield messages, self._cursor.position[0]
 
     def commit(self, writer: Writer, position: int) -> None:
