@@ -30,7 +30,8 @@ def fraud(
 
     Example: penstock demo fraud --rate 200 --seconds 20
     """
-    console.print("[bold]Fraud[/bold]: rules, a model and a pattern, in real time, through a kill -9\n")
+    console.print("[bold]Fraud[/bold]: rules, a model and a pattern, in real time, through a kill -9")
+    console.print("[dim]It takes a few minutes; Ctrl-C stops it at any moment.[/dim]\n")
     status = Status()
     try:
         with screen(status, console), ending_in_order(status.interrupt):

@@ -71,17 +71,24 @@ def _figures(status: Status, figures: Figures) -> Table:
     table.add_column(width=9, justify="right", style="bold")
     table.add_column(width=10, justify="right")
     table.add_column(style="cyan", no_wrap=True)
-    past = list(status.past)
-    sent, alerts = bars([each.sent_rate for each in past]), bars([each.alert_rate for each in past])
-    table.add_row("", "transactions", f"{figures.sent:,}", f"{figures.sent_rate:,.0f}/s", sent)
-    table.add_row("", "alerts", f"{figures.alerts:,}", f"{figures.alert_rate:,.0f}/s", alerts)
-    slow = bars([math.log10(max(each.p99, 1)) if each.p99 else 0 for each in past], least=1, most=4.5)
-    table.add_row("", "p50, p99", milliseconds(figures.p50), milliseconds(figures.p99), slow)
-    again = f"{figures.re_emitted:,} alerts re-emitted" if figures.re_emitted else ""
-    table.add_row("", "checkpoints", f"{status.checkpoints:,}", "", Text(again, "default"))
-    if status.checked:
-        table.add_row("", "checked", f"{status.checked:,}", f"of {status.to_check:,}", "")
+    for row in (*_rates(figures, list(status.past)), *_counts(status, figures)):
+        table.add_row("", *row)
     return table
+
+
+def _rates(figures: Figures, past: list[Figures]) -> Iterator[tuple[str, str, str, str]]:
+    sent, alerts = bars([each.sent_rate for each in past]), bars([each.alert_rate for each in past])
+    slow = bars([math.log10(max(each.p99 or 1, 1)) for each in past], least=1, most=4.5)
+    yield "transactions", f"{figures.sent:,}", f"{figures.sent_rate:,.0f}/s", sent
+    yield "alerts", f"{figures.alerts:,}", f"{figures.alert_rate:,.0f}/s", alerts
+    yield "p50, p99", milliseconds(figures.p50), milliseconds(figures.p99), slow
+
+
+def _counts(status: Status, figures: Figures) -> Iterator[tuple[str, str, str, RenderableType]]:
+    again = f"{figures.re_emitted:,} alerts re-emitted" if figures.re_emitted else ""
+    yield "checkpoints", f"{status.checkpoints:,}", "", Text(again, "default")
+    if status.checked:
+        yield "checked", f"{status.checked:,}", f"of {status.to_check:,}", ""
 
 
 def _alerts(status: Status) -> Table:
