@@ -2,35 +2,11 @@
 
 from collections.abc import Mapping
 from functools import cache
+from importlib import import_module
 
-from google.protobuf import (
-    any_pb2,
-    api_pb2,
-    descriptor_pb2,
-    duration_pb2,
-    empty_pb2,
-    field_mask_pb2,
-    source_context_pb2,
-    struct_pb2,
-    timestamp_pb2,
-    type_pb2,
-    wrappers_pb2,
-)
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
-_MODULES = (
-    any_pb2,
-    api_pb2,
-    descriptor_pb2,
-    duration_pb2,
-    empty_pb2,
-    field_mask_pb2,
-    source_context_pb2,
-    struct_pb2,
-    timestamp_pb2,
-    type_pb2,
-    wrappers_pb2,
-)
+_NAMES = ["any", "api", "descriptor", "duration", "empty", "field_mask", "source_context", "struct", "timestamp", "type", "wrappers"]
 # Confluent's clients don't send these as references, and not all of them can be found here.
 ASSUMED = ("google/protobuf/", "google/type/", "confluent/")
 
@@ -38,8 +14,5 @@ ASSUMED = ("google/protobuf/", "google/type/", "confluent/")
 @cache
 def well_known() -> Mapping[str, FileDescriptorProto]:
     """The descriptors of Google's well-known files, by name."""
-    return {module.DESCRIPTOR.name: _descriptor(module.DESCRIPTOR.serialized_pb) for module in _MODULES}
-
-
-def _descriptor(serialized: bytes) -> FileDescriptorProto:
-    return FileDescriptorProto.FromString(serialized)
+    files = (import_module(f"google.protobuf.{name}_pb2").DESCRIPTOR for name in _NAMES)
+    return {file.name: FileDescriptorProto.FromString(file.serialized_pb) for file in files}
