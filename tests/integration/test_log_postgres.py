@@ -218,8 +218,10 @@ def test_a_topic_that_was_made_again_is_refused(settings, topic, consumer, store
     time.sleep(1)
     apply([topic], Broker(settings))
     produce(settings, topic, range(10, 40))
+    refused = consumer()
     with pytest.raises(TopicError, match="deleted and made again") as caught:
-        copy_all(consumer())
+        copy_all(refused)
+    refused.close()
     statement = caught.value.hint.removeprefix("begin anew: ")
     connect().execute(statement)
     copy_all(consumer())
