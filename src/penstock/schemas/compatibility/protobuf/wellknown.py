@@ -6,7 +6,10 @@ from importlib import import_module
 
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
-_NAMES = ["any", "api", "descriptor", "duration", "empty", "field_mask", "source_context", "struct", "timestamp", "type", "wrappers"]
+_NAMES = (
+    "any", "api", "descriptor", "duration", "empty", "field_mask", "source_context", "struct", "timestamp",
+    "type", "wrappers",
+)  # fmt: skip
 # Confluent's clients don't send these as references, and not all of them can be found here.
 ASSUMED = ("google/protobuf/", "google/type/", "confluent/")
 
