@@ -31,6 +31,7 @@ LONGEST = (
     "test_side_outputs.py",
     "test_log_storm.py",
     "test_sink_postgres.py",
+    "test_log_postgres.py",
     "test_local_platform.py",
 )
 

@@ -410,6 +410,7 @@ def kill_at(point, settings, topic, passes=2):
         process.kill()
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_members_come_and_go_are_stopped_and_killed(settings, topic, stored):
     chance, members = random.Random(7), []
