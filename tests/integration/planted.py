@@ -168,11 +168,11 @@ def plant():
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     kafka_target.KafkaSink, postgres_target.PostgresSink = kafka_sink, LedgerFirst
     plan.kafka_rows = uncommitted
-    Judge.judge, plan.Planner.rows = forgetful, half
+    Judge.judge, plan.Planner.as_written = forgetful, half
     Checkpoint.refuse_misfit = careless
 
 
-read_rows, make_rows = plan.kafka_rows, plan.Planner.rows
+read_rows, make_rows = plan.kafka_rows, plan.Planner.as_written
 refuse_misfit = Checkpoint.refuse_misfit
 
 

@@ -101,7 +101,7 @@ def test_in_real_time_much_that_waits_is_worked_on_in_batches_first(
     runs, run = [], Attempt._run
 
     def noted(attempt, span, *, until_end):
-        runs.append((attempt.job.name, until_end))
+        runs.append((attempt.job.flow.name, until_end))
         run(attempt, span, until_end=until_end)
 
     monkeypatch.setattr(Attempt, "_run", noted)

@@ -94,14 +94,14 @@ class Attempt:
         """Run until the end; raises what made it fail."""
         self._topics.open()
         self._starts.begin(self._present_decoders())
-        if self.job.mode == "replay":
+        if self.job.flow.mode == "replay":
             self._replay()
             return
         if self.job.loads and self.checkpoint.read(_LOADED) is None:
             self._run(Span(tables_only=True), until_end=True)
             if not self.stopping.is_set():
                 self.checkpoint.write(_LOADED, "{}")
-        for _ in range(_CATCHING_UP if self.job.mode == "realtime" and not self.once else 0):
+        for _ in range(_CATCHING_UP if self.job.flow.mode == "realtime" and not self.once else 0):
             if not self.stopping.is_set() and self._backlog() > _MUCH:
                 self._run(Span(in_batches=True), until_end=True)
         if not self.stopping.is_set():
@@ -110,14 +110,14 @@ class Attempt:
     def forget(self) -> None:
         """Forget what was read and written: the flow begins anew; its results stay."""
         self.checkpoint.delete()
-        if not self.job.native:
-            sink = self.job.sink(self.planner.settings, self._planned(WHOLE), self.lanes)
+        if not self.job.flow.is_native:
+            sink = self.job.sink(self.planner.settings, self._planned(WHOLE).schema, self.lanes)
             sink.open(anew=True)
             sink.close()
 
     def _run(self, span: Span, *, until_end: bool) -> None:
         """Run a query over a span, to the end that its topics have when it starts, or until it is stopped."""
-        start = self._start_native if self.job.native else self._start_with_sink
+        start = self._start_native if self.job.flow.is_native else self._start_with_sink
         self._watch(start(span, until_end), until_end)
         if until_end and not self.stopping.is_set() and self._clock.finish():
             self._watch(start(replace(span, ticks_only=True), True), True)
@@ -136,12 +136,13 @@ class Attempt:
     def _start_native(self, span: Span, until_end: bool) -> StreamingQuery:
         self._settled.settle_or_roll_back()
         self._partitions = self._topics.count_partitions()
-        frame, settings = self._planned(span), self.planner.settings
-        return self._started(self.job.target.native_writer(frame, self.job.mode, settings), until_end)
+        frame, flow = self._planned(span), self.job.flow
+        writer = flow.target.native_writer(frame, flow.mode, self.planner.settings)
+        return self._started(writer, until_end)
 
     def _start_with_sink(self, span: Span, until_end: bool) -> StreamingQuery:
         frame = self._planned(span)
-        sink = self._sink = self.job.sink(self.planner.settings, frame, self.lanes)
+        sink = self._sink = self.job.sink(self.planner.settings, frame.schema, self.lanes)
         recovery = Recovery(self.job, self.planner, self.checkpoint, self._topics)
         lost = self.from_ledger and recovery.is_needed(sink.entries())
         if lost:
@@ -164,22 +165,22 @@ class Attempt:
             nonlocal pins
             pins = pins_of(self.checkpoint)
             with pinning(pins):
-                return self.job.rows(self.planner, span)
+                return self.planner.rows(self.job.flow, self.job.label, span)
 
         self._decoders = self._present_decoders()
         frame = self._clock.planned(plan, span.start)
-        if self.job.mode == "realtime":
+        if self.job.flow.mode == "realtime":
             refuse_limits(self.job.label, frame)
-        if self.job.mode != "replay":
+        if self.job.flow.mode != "replay":
             reads = [topic.name for topic in self.job.topics] + self._clock.topics
             refuse_changed_state(self.job, frame, self.checkpoint, reads, pins)
         return frame
 
     def _started(self, writer: Any, until_end: bool) -> StreamingQuery:
         job = self.job
-        paced = {"realTime" if job.mode == "realtime" else "processingTime": job.trigger_interval}
+        paced = {"realTime" if job.flow.mode == "realtime" else "processingTime": job.flow.trigger_interval}
         trigger = {"availableNow": True} if until_end else paced
-        writer = writer.queryName(job.label).outputMode(job.output).trigger(**trigger)
+        writer = writer.queryName(job.label).outputMode(job.flow.output).trigger(**trigger)
         try:
             started: StreamingQuery = writer.option("checkpointLocation", self.checkpoint.path).start()
         except AnalysisException as error:
@@ -219,7 +220,7 @@ class Attempt:
         reach("flow.settled", self.job.label)
 
     def _present_decoders(self) -> dict[str, str]:
-        topics = (*self.job.topics, *self.job.looks_up.values())
+        topics = (*self.job.topics, *self.job.flow.looks_up.values())
         return {topic.name: self.planner.decoder(topic) for topic in topics}
 
     def _observed(self) -> Any:
@@ -237,9 +238,9 @@ class Attempt:
             self._clock.resume(until_end=until_end)
             while not query.awaitTermination(_TICK):  # type: ignore[arg-type]
                 self._reach_commits()
-                if self.batches or self.job.native or not query.status["isTriggerActive"]:
+                if self.batches or self.job.flow.is_native or not query.status["isTriggerActive"]:
                     self.begun()
-                if self.job.native and not self.stopping.is_set():
+                if self.job.flow.is_native and not self.stopping.is_set():
                     self._look_after_native()
                 if not until_end:
                     self._clock.look(query)
@@ -254,7 +255,7 @@ class Attempt:
             self._clock.close()
             if self._sink is not None:
                 self._sink.close()
-        if self.job.native:
+        if self.job.flow.is_native:
             self._settled.settle_committed()
 
     def _look_after_native(self) -> None:
@@ -263,7 +264,7 @@ class Attempt:
             self._looked = time.monotonic()
             self._topics.refuse_made_again()
             self._settled.settle_committed()
-            if self.job.mode == "realtime" and self._topics.count_partitions() > self._partitions:
+            if self.job.flow.mode == "realtime" and self._topics.count_partitions() > self._partitions:
                 raise GrownError
 
     def _reach_commits(self) -> None:
@@ -279,7 +280,7 @@ class Attempt:
         In real time there is always a batch. If its end is not near, it is broken off: its results are out,
         and are re-emitted after the next start: readers know duplicates by their ids.
         """
-        done, realtime = self.batches, self.job.mode == "realtime"
+        done, realtime = self.batches, self.job.flow.mode == "realtime"
         deadline = time.monotonic() + (_REALTIME_STOP if realtime else _STOP_PATIENCE)
         while query.isActive and time.monotonic() < deadline:
             resting = not query.status["isTriggerActive"]
@@ -290,14 +291,14 @@ class Attempt:
 
     def _far_from_its_end(self) -> bool:
         """Whether a real-time batch goes on for longer than somebody wants to wait."""
-        ends = self._batch_began + duration(self.job.trigger_interval).total_seconds()
+        ends = self._batch_began + duration(self.job.flow.trigger_interval).total_seconds()
         return ends - time.monotonic() > _REALTIME_STOP
 
     def _replay(self) -> None:
         """One batch over the whole log; its end is written down first, so that a crash can't move it."""
         end = self._replay_end()
         frame = self._planned(Span(end=end))
-        sink = self._sink = self.job.sink(self.planner.settings, frame, self.lanes)
+        sink = self._sink = self.job.sink(self.planner.settings, frame.schema, self.lanes)
         sink.open()
         batch = Batch("replay", 0, {}, end, self._topics.ids)
         sink.write(frame, batch, lambda run: self._before_commit(batch, observed_in(run)))

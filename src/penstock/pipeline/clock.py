@@ -99,7 +99,7 @@ class Clock:
 
     def source(self, name: str, rows: DataFrame) -> DataFrame:
         """Return what the flow reads of a topic, with its times observed."""
-        if self._job.mode != "stream":
+        if self._job.flow.mode != "stream":
             return rows
         seen = self._times.observe(name, rows)
         self.columns |= columns_of(seen, name)
@@ -134,7 +134,7 @@ class Clock:
             self._hear()
             self._advance()
             if self._idle is not None and not query.status["isDataAvailable"]:
-                self._follow(self._idle + duration(self._job.trigger_interval).total_seconds())
+                self._follow(self._idle + duration(self._job.flow.trigger_interval).total_seconds())
 
     def finish(self) -> bool:
         """Learn from what has ended; True if there are ticks that nobody has read."""

@@ -153,7 +153,7 @@ class FlowRun:
             return False
         name, id = unknown
         try:
-            topics = (*self.job.topics, *self.job.looks_up.values())
+            topics = (*self.job.topics, *self.job.flow.looks_up.values())
             topic = next(each for each in topics if each.name == name)
             self.planner.learn(topic, id, self.checkpoint.planned_ranges(name))
         except Exception as trouble:
@@ -194,7 +194,7 @@ class FlowRun:
     def _report(self, what: str) -> None:
         """Report it; a disk that is full or a reader that is gone must not end the flow."""
         with suppress(Exception, SystemExit):
-            self.report(self.job.name, what)
+            self.report(self.job.flow.name, what)
 
     def _rest(self, pause: float) -> None:
         self.status = "waiting"

@@ -42,8 +42,8 @@ class Judge:
         What the flow has read `since` these offsets was settled with the batches before, by the same decoder.
         """
         suspicious = {name for name, count in counted.items() if count != 0}
-        reads = {topic.name for name, topic in job.reads.items() if name in suspicious}
-        tables = {table.name for name, table in job.looks_up.items() if name in suspicious}
+        reads = {topic.name for name, topic in job.flow.reads.items() if name in suspicious}
+        tables = {table.name for name, table in job.flow.looks_up.items() if name in suspicious}
         return self.judge(job, reads, tables, since, batch.start, batch.end)
 
     def judge(
@@ -79,7 +79,7 @@ class Judge:
     ) -> DataFrame:
         """What is malformed, without the letters that earlier decoders have written in some topics."""
         label = self._maker.label
-        found = self._planner.malformed(label, topics, ranges, job.options)
+        found = self._planner.malformed(label, topics, ranges, job.flow.options)
         if not again:
             return found
         letters = self._planner.letters(self._broker.topic_ids(again), label)
@@ -118,7 +118,7 @@ def counts(job: Job, observed: Any) -> dict[str, int | None]:
 
     A source that the plan had no use for was not looked at: nothing is known of it.
     """
-    return {name: count_in(observed, f"{MALFORMED}{name}") for name in (*job.reads, *job.looks_up)}
+    return {name: count_in(observed, f"{MALFORMED}{name}") for name in (*job.flow.reads, *job.flow.looks_up)}
 
 
 def observed_in(frame: DataFrame) -> Any:
@@ -132,4 +132,4 @@ def count_in(observed: Any, name: str) -> int | None:
 
 
 def _topics(job: Job) -> Iterable[Topic[Any]]:
-    return {topic.name: topic for topic in (*job.reads.values(), *job.looks_up.values())}.values()
+    return {topic.name: topic for topic in (*job.flow.reads.values(), *job.flow.looks_up.values())}.values()

@@ -86,7 +86,11 @@ class Planner:
             raise FlowError(f"flow {flow.name!r} returned a {type(made).__name__}, expected a DataFrame")
         return made
 
-    def rows(self, flow: Flow, label: str, results: DataFrame) -> DataFrame:
+    def rows(self, flow: Flow, label: str, span: Span = WHOLE) -> DataFrame:
+        """Return the flow's results as its target takes them in."""
+        return self.as_written(flow, label, self.results(flow, span))
+
+    def as_written(self, flow: Flow, label: str, results: DataFrame) -> DataFrame:
         """Return results as the flow's target takes them in."""
         one, maker = self.gives_one_result(flow), Identity(label).maker(flow.version)
         return flow.target.rows(Results(results, label, maker, one, self.schemas))

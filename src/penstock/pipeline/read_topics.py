@@ -18,9 +18,9 @@ class ReadTopics:
     def __init__(self, job: Job, settings: Settings, checkpoint: Checkpoint) -> None:
         self._job, self._checkpoint = job, checkpoint
         self._broker = Broker(settings)
-        self._names = sorted({topic.name for topic in (*job.topics, *job.looks_up.values())})
+        self._names = sorted({topic.name for topic in (*job.topics, *job.flow.looks_up.values())})
         self._tables = sorted(
-            {table.name for table in (*job.topics, *job.looks_up.values()) if isinstance(table, Table)}
+            {table.name for table in (*job.topics, *job.flow.looks_up.values()) if isinstance(table, Table)}
         )
         self.ids: Mapping[str, str] = {}
         self._partitions: Mapping[str, int] = {}
@@ -71,8 +71,8 @@ class ReadTopics:
 
 
 def _anew(job: Job) -> str:
-    pipeline = job.label.removesuffix(f".{job.name}")
+    run = f"penstock run {job.identity.pipeline} --flow {job.identity.flow} --begin-anew"
     return (
-        f"let it begin anew with `penstock run {pipeline} --flow {job.name} --begin-anew`, which forgets its "
-        "checkpoint, its state and its ledger; results that were written stay"
+        f"let it begin anew with `{run}`, which forgets its checkpoint, its state and its ledger; results that "
+        "were written stay"
     )

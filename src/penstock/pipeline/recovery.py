@@ -43,7 +43,7 @@ class Recovery:
                 f"flow {self._job.label!r} keeps state, which was lost with its checkpoint "
                 f"{self._checkpoint.path}",
                 hint="bring the checkpoint back from a copy, or let the flow read its topics again with "
-                f"`penstock run … --flow {self._job.name} --begin-anew` and write a new target",
+                f"`penstock run … --flow {self._job.flow.name} --begin-anew` and write a new target",
             )
 
     def settle(self, sink: Sink, entries: tuple[Entry, ...], before_commit: Settle) -> Offsets | None:
@@ -63,7 +63,8 @@ class Recovery:
         return last.end
 
     def _write_again(self, sink: Sink, batch: Batch, before_commit: Settle) -> None:
-        frame = self._job.bounded_rows(self._planner, Span(batch.start, batch.end))
+        flow, span = self._job.flow.in_mode("replay"), Span(batch.start, batch.end)
+        frame = self._planner.rows(flow, self._job.label, span)
         sink.write(frame, batch, lambda run: before_commit(batch, observed_in(run)))
 
     def _last(self, batches: list[Batch]) -> Batch:

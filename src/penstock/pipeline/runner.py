@@ -80,7 +80,7 @@ class Runner:
         judge = Judge(dead_letter_maker(pipeline, settings.namespace), planner)
         gate = threading.Semaphore(_STARTING)
         self.runs = {
-            job.name: FlowRun(
+            job.flow.name: FlowRun(
                 job,
                 planner,
                 judge,
@@ -145,11 +145,11 @@ class Runner:
         if run is None:
             return
         run.progressed(progress_report)
-        progress = Progress.of(self.pipeline.name, run.job.name, progress_report)
+        progress = Progress.of(self.pipeline.name, run.job.flow.name, progress_report)
         self._positions.reached(run.job.identity.group, progress.end)
         self._keep(progress)
         if progress.rows and self._report is not None:
-            self._report(run.job.name, str(progress))
+            self._report(run.job.flow.name, str(progress))
 
     def _keep(self, progress: Progress) -> None:
         """A flow works without its progress being seen: that it can't be kept is logged once."""
@@ -206,7 +206,7 @@ class Runner:
         return int(self.spark.conf.get("spark.sql.shuffle.partitions") or os.cpu_count() or 2)
 
     def _checkpoint(self, job: Job) -> Checkpoint:
-        kind = "replay" if job.mode == "replay" else "checkpoint"
+        kind = "replay" if job.flow.mode == "replay" else "checkpoint"
         return Checkpoint(self.spark, f"{job.identity.folder(self._settings.flows)}/{kind}")
 
 

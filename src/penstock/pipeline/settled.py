@@ -65,7 +65,7 @@ class SettledBatches:
         if not end:
             raise FlowError(f"the checkpoint {self._checkpoint.path} does not have its batch {committed}")
         reads = {topic.name for topic in self._job.topics}
-        tables = {table.name for table in self._job.looks_up.values()}
+        tables = {table.name for table in self._job.flow.looks_up.values()}
         self._judge.judge(self._job, reads, tables, self._starts.since(), start, end)
         reach("flow.settled", self._job.label)
         self._write(committed)
@@ -82,7 +82,7 @@ class SettledBatches:
 
     @property
     def _decoder(self) -> dict[str, str]:
-        topics = {topic.name: topic for topic in (*self._job.topics, *self._job.looks_up.values())}
+        topics = {topic.name: topic for topic in (*self._job.topics, *self._job.flow.looks_up.values())}
         return {name: self._planner.decoder(topic) for name, topic in sorted(topics.items())}
 
     def _write(self, batch: int, by: str = "spark") -> None:

@@ -118,7 +118,7 @@ def refuse_changed_state(
     job: Job, frame: DataFrame, checkpoint: Checkpoint, reads: Sequence[str], pins: Pins | None = None
 ) -> None:
     """Refuse a flow that can't go on with its state; write down what it is, for the next time."""
-    after = describe_state(job.version, frame, reads, pins)
+    after = describe_state(job.flow.version, frame, reads, pins)
     written = checkpoint.read(DESCRIPTION)
     if written is not None and checkpoint.id is not None:
         lost = [each for each in compare_state(json.loads(written), after) if not each.kept]

@@ -65,7 +65,7 @@ def _lost_state(found: re.Match[str], job: Job, path: str) -> FlowError:
     return FlowError(
         f"flow {job.label!r} can't load its state from {path}: {_folded(what)}",
         hint="a file of the checkpoint was lost: bring it back from a copy, or begin anew with "
-        f"`penstock run … --flow {job.name} --begin-anew` and a new target",
+        f"`penstock run … --flow {job.flow.name} --begin-anew` and a new target",
     )
 
 

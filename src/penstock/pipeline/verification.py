@@ -143,7 +143,7 @@ class _Verifier:
         written = kept_results(results, flow.target, inspection)
         if written is not None and checkpoint.last_committed() is not None:
             return self._windows(flow, results, written, read)
-        compared = flow.target.compare(self.planner.rows(flow, job.label, results), inspection)
+        compared = flow.target.compare(self.planner.as_written(flow, job.label, results), inspection)
         observed = [observed_in(run) for run in runs]
         if reads_everything(logical_plan(results)):
             for each in observed:
@@ -157,7 +157,7 @@ class _Verifier:
     def _note_clean(self, job: Job, firsts: Offsets, position: Offsets, observed: Any) -> None:
         """Keep in mind where a flow has met nothing malformed: nobody need decode that once more."""
         counted = counts(job, observed)
-        for argument, topic in job.reads.items():
+        for argument, topic in job.flow.reads.items():
             if counted[argument]:
                 self.suspicious.add(topic.name)
             elif counted[argument] == 0:
@@ -176,8 +176,9 @@ class _Verifier:
 
     def _possible(self, job: Job) -> DataFrame:
         """All that the flow may have written by now, if it runs."""
-        self.report(job.name, "recomputes what was written meanwhile, or waits")
-        return job.rows(replace(self.planner, counting=False), Span(end=_ends(self.planner, job.topics)))
+        self.report(job.flow.name, "recomputes what was written meanwhile, or waits")
+        planner, span = replace(self.planner, counting=False), Span(end=_ends(self.planner, job.topics))
+        return planner.rows(job.flow, job.label, span)
 
     def _windows(self, flow: Flow, results: DataFrame, written: DataFrame, read: int) -> Verification:
         self.report(flow.name, "adds up the rows of its windows")
