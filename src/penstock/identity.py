@@ -74,9 +74,14 @@ class Identity:
         below = f"{self.pipeline}/{self.flow}"
         return f"{root}/@{self.namespace}/{below}" if self.namespace else f"{root}/{below}"
 
+    @property
+    def owner(self) -> str:
+        """Its pipeline, with the namespace."""
+        return self.label.rpartition(".")[0]
+
     def is_beside(self, other: "Identity") -> bool:
         """Whether another flow is of the same pipeline."""
-        return self.label.rpartition(".")[0] == other.label.rpartition(".")[0]
+        return self.owner == other.owner
 
     def maker(self, version: str) -> str:
         """Return what its results say that they were made by."""

@@ -160,8 +160,7 @@ class Settings:
             found["PENSTOCK_POSTGRES"] = reveal(self.postgres)
         if self.checkpoints is not None:
             found["PENSTOCK_CHECKPOINTS"] = self.checkpoints
-        if self.namespace:
-            found["PENSTOCK_NAMESPACE"] = self.namespace
+        found["PENSTOCK_NAMESPACE"] = self.namespace  # also if there is none: the folder's file may have one
         secrets = {name: value.value for name, value in self.spark.items() if isinstance(value, Secret)}
         if secrets:
             found[_SPARK_SECRETS] = json.dumps(secrets)

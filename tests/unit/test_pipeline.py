@@ -6,13 +6,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock.errors import FlowError, LogError
+from penstock.errors import FlowError, LogError, TargetError
 from penstock.events import Event
 from penstock.log import Topic
 from penstock.pipeline import Pipeline, flow_run
 from penstock.pipeline.job import flow_job
 from penstock.pipeline.state import compare_state, unfit_state
-from penstock.targets import PostgresTable
+from penstock.targets import KafkaTarget, PostgresTable, Target
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,30 @@ def test_a_topic_can_be_read_under_one_name(mode):
         @pipeline.flow(reads={"one": ticks, "two": ticks}, writes=tocks, mode=mode)
         def both(one, two):
             return one.union(two)
+
+
+class Webhook(Target):
+    """A target that can't be replayed."""
+
+    guarantees = {"stream": ("at-least-once",)}  # noqa: RUF012
+
+    def sink(self, schema, options):
+        raise NotImplementedError
+
+
+def test_a_target_says_what_it_can_guarantee():
+    assert describe(writes=Webhook()).effective_guarantee == "at-least-once"
+    with pytest.raises(FlowError, match="can't be exactly-once in stream mode"):
+        describe(writes=Webhook(), guarantee="exactly-once")
+    with pytest.raises(FlowError, match="can't write a Webhook in replay mode"):
+        describe(writes=Webhook()).in_mode("replay")
+
+
+def test_what_is_no_target_is_refused():
+    with pytest.raises(TargetError, match="expected a Topic or a Target"):
+        describe(writes="alerts")
+    with pytest.raises(TargetError, match="give its topic"):
+        describe(writes=KafkaTarget(describe().writes))
 
 
 def test_the_guarantee_is_that_of_the_mode_unless_less_is_asked_for():

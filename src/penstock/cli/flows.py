@@ -16,6 +16,7 @@ from penstock.cli.identity import find, identity
 from penstock.cli.modules import declared_pipeline
 from penstock.cli.output import Json, console, show
 from penstock.errors import FlowError, SettingsError
+from penstock.identity import Identity
 from penstock.settings import Settings
 
 if TYPE_CHECKING:
@@ -115,6 +116,8 @@ def verify(pipeline: str, module: Module = None, as_json: Json = False) -> None:
     finally:
         spark.stop()
     show(verifications, _COLUMNS, as_json=as_json, empty="no flows")
+    for idle in (each.flow for each in verifications if not each.has_run and not as_json):
+        console.print(f"  {idle}: it has not run, there is nothing to compare", markup=False)
     for verification in verifications:
         if verification.windows is not None and not as_json:
             console.print(
@@ -134,6 +137,9 @@ def forget(
     connection: Annotated[
         str | None, typer.Option(help="Whose database has its ledger; the default one unless it is said.")
     ] = None,
+    namespace: Annotated[
+        str | None, typer.Option(help='Whose flow it is; that of the settings unless it is said; "" is none.')
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False,
 ) -> None:
     """Remove what a flow that is gone for good has left: checkpoint, state, ledger, positions. Results stay.
@@ -144,11 +150,14 @@ def forget(
     from penstock.process import session
 
     settings = Settings.load()
+    if namespace is not None:
+        settings = replace(settings, namespace=namespace)
+    label = Identity.of(settings.namespace, pipeline, flow).label
     if (found := _running(settings, pipeline)) is not None:
         raise FlowError(f"pipeline {pipeline!r} runs, as process {found.pid}", hint="stop it first")
     if not yes:
-        typer.confirm(f"Forget all that flow {flow!r} of {pipeline!r} knows?", abort=True)
-    spark = session(settings, name=f"forget {pipeline}.{flow}")
+        typer.confirm(f"Forget all that flow {label!r} knows?", abort=True)
+    spark = session(settings, name=f"forget {label}")
     try:
         for each in pipelines.forget(spark, settings, pipeline, flow, connection=connection):
             console.print(f"removed {each}", markup=False)
@@ -212,4 +221,5 @@ def _ended(process: psutil.Process) -> bool:
 
 
 def _file(settings: Settings, pipeline: str) -> Path:
-    return settings.data / "running" / f"{pipeline}.json"
+    name = f"{settings.namespace}:{pipeline}" if settings.namespace else pipeline
+    return settings.data / "running" / f"{name}.json"

@@ -365,12 +365,15 @@ class Consumer(Generic[E]):
             raise LogError(
                 f"group {self.group!r} stands in {self.topic.name}[{message.partition()}] where the log "
                 f"no longer is: {error.str()}",
-                hint="events were deleted before they were read; "
-                + (f"begin anew: {self._begin_anew}" if self._begin_anew else "see `penstock groups reset`"),
+                hint=f"events were deleted before they were read; {self._way_on(message.partition())}",
             )
         if is_transient(error):
             return False
         raise explain(f"read topic {self.topic.name!r}", error, self._listener)
+
+    def _way_on(self, partition: int) -> str:  # noqa: ARG002
+        """What to do about a position that the log no longer has."""
+        return "see `penstock groups reset`"
 
     def _decode(self, messages: list[Any]) -> Batch[E]:
         events, failures = self._codec.decode_all([message.value() for message in messages])

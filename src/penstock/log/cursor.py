@@ -101,7 +101,10 @@ class Cursor:
             yield from messages
 
     def chunks_to(self, ends: Mapping[int, int], size: int = 500) -> Iterator[list[Any]]:
-        """Yield lists of messages, some of them empty, each time that `position` has moved on."""
+        """Yield lists of messages, some of them empty, each time that `position` has moved on, past them.
+
+        Read to the end: whoever leaves before has partitions that are not read any more.
+        """
         self._assign({each: at for each, at in self.position.items() if at < ends.get(each, 0)})
         heard_at = time.monotonic()
         while any(self.position[partition] < end for partition, end in ends.items()):

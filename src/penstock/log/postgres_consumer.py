@@ -9,8 +9,9 @@ import psycopg
 from confluent_kafka import TopicPartition
 
 from penstock.durations import duration
-from penstock.errors import FencedError
+from penstock.errors import FencedError, TryAgainError
 from penstock.events import Event
+from penstock.log.client import TIMEOUT
 from penstock.log.consumer import Consumer, Rebalance
 from penstock.log.positions import Position
 from penstock.log.records import Batch, Record
@@ -88,8 +89,8 @@ class PostgresConsumer(Consumer[E]):
     ) -> Iterator[Batch[E]]:
         self._stored.refuse_open_transaction()
         for messages in self._polls(size, wait, idle):
-            reach("consumer.postgres.collected", self.topic.name)
             self._unsettled = True  # until it is known to be committed
+            reach("consumer.postgres.collected", self.topic.name)
             try:
                 yield from self._transaction(messages)
             except FencedError as error:  # before the body: whoever owns the batch reads it
@@ -113,7 +114,20 @@ class PostgresConsumer(Consumer[E]):
     def _begin_anew(self) -> str:
         return self._stored.forget
 
+    def _way_on(self, partition: int) -> str:
+        first, _ = self._client.get_watermark_offsets(TopicPartition(self.topic.name, partition), TIMEOUT)
+        return f"go on with what is left: {self._stored.skip(partition, first)}"
+
     def _places(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        """Where the group stands; what is not to be had yet is claimed again before anything is read."""
+        try:
+            return self._claimed(partitions)
+        except TryAgainError as error:
+            _log.warning("%s", error)
+            self._unsettled = True
+            return self._start.resolve(self._client, partitions)
+
+    def _claimed(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
         """Where the database says that the group stands: Kafka's own positions only show the lag."""
         if not partitions:
             return []
@@ -135,7 +149,7 @@ class PostgresConsumer(Consumer[E]):
         owned = self._stored.owned(each.partition for each in assigned)
         taken = [each for each in assigned if each.partition not in owned]
         if taken and self._is_current(taken):
-            owned.update({each.partition: each.offset for each in self._places(taken)})
+            owned.update({each.partition: each.offset for each in self._claimed(taken)})
         return owned
 
     def _is_current(self, partitions: list[TopicPartition]) -> bool:

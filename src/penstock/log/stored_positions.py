@@ -63,6 +63,13 @@ class StoredPositions:
         group, topic = self._group, self._topic  # neither has a quotation mark in it
         return f"DELETE FROM penstock.positions WHERE group_name = '{group}' AND topic = '{topic}'"  # noqa: S608
 
+    def skip(self, partition: int, first: int) -> str:
+        """The statement after which the group goes on in a partition with the first event that is left."""
+        return (
+            f"UPDATE penstock.positions SET next_offset = {first} WHERE group_name = '{self._group}' "  # noqa: S608
+            f"AND topic = '{self._topic}' AND partition = {partition}"
+        )
+
     def prepare(self) -> None:
         """Make the table if there is none; a role that may not create schemas may use one that is there."""
         with _asking("make the table penstock.positions"), self._transaction() as cursor:
@@ -135,7 +142,10 @@ class StoredPositions:
     @contextmanager
     def _transaction(self) -> Iterator[Any]:
         self.refuse_open_transaction()
-        with self._connection.transaction(), self._connection.cursor(row_factory=tuple_row) as cursor:
+        with (
+            self._connection.transaction(),
+            psycopg.Cursor(self._connection, row_factory=tuple_row) as cursor,
+        ):
             yield cursor
 
     def refuse_open_transaction(self) -> None:
@@ -170,7 +180,7 @@ def _explained(what: str, error: psycopg.Error) -> PenstockError:
     text = f"can't {what}: {error.diag.message_primary or ' '.join(str(error).split())}"
     match error:
         case psycopg.errors.LockNotAvailable():
-            hint = "another member has a transaction open: wait for it, or end its connection"
+            hint = "another member has a transaction open: read on, which waits for it, or end its connection"
             return TryAgainError(text, hint=hint)
         case psycopg.ProgrammingError():
             return ConfigurationError(text, hint="the role has to read and write penstock.positions")

@@ -255,7 +255,8 @@ class Clock:
             self._reported_at = now
             self._report(
                 f"its watermark waits for {', '.join(sorted(reasons))}; run the flow that is behind, or if "
-                "it is gone for good, `penstock forget PIPELINE FLOW`"
+                "it is gone for good, `penstock forget PIPELINE FLOW` (with `--namespace NAME` where it has "
+                f"another one than {self._job.identity.namespace!r})"
             )
 
     def _follow(self, quiet: float) -> None:

@@ -1,5 +1,7 @@
 """A flow that is gone for good: what it has left behind is removed, except for its results."""
 
+from dataclasses import replace
+
 from pyspark.sql import SparkSession
 
 from penstock.errors import FlowError
@@ -13,14 +15,22 @@ from penstock.targets.postgres.ledger import forget_sink
 
 
 def forget(
-    spark: SparkSession, settings: Settings, pipeline: str, flow: str, *, connection: str | None = None
+    spark: SparkSession,
+    settings: Settings,
+    pipeline: str,
+    flow: str,
+    *,
+    connection: str | None = None,
+    namespace: str | None = None,
 ) -> list[str]:
     """Remove a flow's checkpoint, state, ledger, clock and consumer group; return what was removed.
 
     A ledger in PostgreSQL is that of the settings' default database, or of the `connection` that is named:
     flows of others may have the same name elsewhere. Flows behind it wait for what it has not read yet: from
-    now on they do not. It must not run.
+    now on they do not. It must not run. `namespace` is the settings' unless it is said.
     """
+    if namespace is not None:
+        settings = replace(settings, namespace=namespace)
     identity = Identity.of(settings.namespace, check_name(pipeline), check_flow_name(flow))
     broker, groups = Broker(settings), Groups(settings)
     removed = []

@@ -50,6 +50,7 @@ class Span:
     tables_only: bool = False
     ticks_only: bool = False
     in_batches: bool = False  # although the flow is one of real time
+    as_table: bool = False  # not as a stream, whatever the flow's mode
 
 
 WHOLE = Span()
@@ -76,7 +77,8 @@ class Planner:
             for name, topic in flow.reads.items()
         }
         sources |= {
-            name: self._current(table, self._counted(flow, name)) for name, table in flow.looks_up.items()
+            name: self._current(table, self._counted(flow, name, span))
+            for name, table in flow.looks_up.items()
         }
         try:
             made = flow.function(**sources)
@@ -110,7 +112,7 @@ class Planner:
     def gives_one_result(self, flow: Flow) -> bool:
         """Whether an event has at most one result; judged by one plan, so that all modes give it one id."""
         if flow.name not in self._one_to_one:
-            self._one_to_one[flow.name] = gives_one_result(self.results(flow.in_mode("replay")))
+            self._one_to_one[flow.name] = gives_one_result(self.results(flow, Span(as_table=True)))
         return self._one_to_one[flow.name]
 
     def malformed(
@@ -204,25 +206,26 @@ class Planner:
             return replace(known, unknown=known.unknown | {id})
 
     def _typed(self, flow: Flow, name: str, topic: Topic[Any], span: Span) -> DataFrame:
-        counted = self._counted(flow, name)
+        counted = self._counted(flow, name, span)
         return typed(self._rows(flow, topic, span), topic, self.known(topic), counted=counted)
 
     def _rows(self, flow: Flow, topic: Topic[Any], span: Span) -> DataFrame:
         nothing = span.ticks_only or (span.tables_only and not isinstance(topic, Table))
-        limit = _AT_MOST if flow.mode != "realtime" or span.in_batches else {}
+        limit = {} if _is_realtime(flow, span) else _AT_MOST
         return kafka_rows(
             self.spark,
             self.settings,
             [topic.name],
-            streaming=flow.mode != "replay",
+            streaming=flow.mode != "replay" and not span.as_table,
             start=self._everywhere(topic, span.start),
             end=self._everywhere(topic, span.end),
             options={**limit, **flow.options, **(_NOTHING if nothing else {})},
         )
 
-    def _counted(self, flow: Flow, argument: str) -> str | None:
+    def _counted(self, flow: Flow, argument: str, span: Span) -> str | None:
         """The name under which malformed records are counted; real time has no room for counting."""
-        return f"{MALFORMED}{argument}" if self.counting and flow.mode != "realtime" else None
+        counts = self.counting and (flow.mode != "realtime" or span.as_table)
+        return f"{MALFORMED}{argument}" if counts else None
 
     def _everywhere(self, topic: Topic[Any], offsets: Offsets | None) -> Offsets | None:
         """Offsets of every partition, as Spark wants them; those that came later are at their beginning."""
@@ -235,6 +238,10 @@ class Planner:
         """What a table holds whenever a batch begins: as it is no stream, Spark reads it anew each time."""
         rows = kafka_rows(self.spark, self.settings, [table.name], streaming=False)
         return current(typed(rows, table, self.known(table), counted=counted), str(table.key))
+
+
+def _is_realtime(flow: Flow, span: Span) -> bool:
+    return flow.mode == "realtime" and not (span.in_batches or span.as_table)
 
 
 def named_topics(flows: Iterable[Flow]) -> dict[str, Topic[Any]]:

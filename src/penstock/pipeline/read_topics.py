@@ -73,6 +73,6 @@ class ReadTopics:
 def _anew(job: Job) -> str:
     run = f"penstock run {job.identity.pipeline} --flow {job.identity.flow} --begin-anew"
     return (
-        f"let it begin anew with `{run}`, which forgets its checkpoint, its state and its ledger; results that "
-        "were written stay"
+        f"let it begin anew with `{run}`, which forgets its checkpoint, its state and its ledger; "
+        "results that were written stay"
     )

@@ -63,8 +63,8 @@ class Recovery:
         return last.end
 
     def _write_again(self, sink: Sink, batch: Batch, before_commit: Settle) -> None:
-        flow, span = self._job.flow.in_mode("replay"), Span(batch.start, batch.end)
-        frame = self._planner.rows(flow, self._job.label, span)
+        span = Span(batch.start, batch.end, as_table=True)
+        frame = self._planner.rows(self._job.flow, self._job.label, span)
         sink.write(frame, batch, lambda run: before_commit(batch, observed_in(run)))
 
     def _last(self, batches: list[Batch]) -> Batch:

@@ -145,7 +145,7 @@ class Runner:
         if run is None:
             return
         run.progressed(progress_report)
-        progress = Progress.of(self.pipeline.name, run.job.flow.name, progress_report)
+        progress = Progress.of(run.job.identity.owner, run.job.flow.name, progress_report)
         self._positions.reached(run.job.identity.group, progress.end)
         self._keep(progress)
         if progress.rows and self._report is not None:

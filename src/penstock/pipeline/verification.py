@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.errors import FlowError
 from penstock.identity import Identity
 from penstock.log import Broker, Topic
 from penstock.log.ledger import Offsets
@@ -53,6 +54,7 @@ class Verification:
     duplicates_allowed: bool = False
     windows: Conservation | None = None
     waiting: int = 0
+    has_run: bool = True  # under the name that it has with these settings
 
     @property
     def ok(self) -> bool:
@@ -80,6 +82,7 @@ def verify(
         check = _Verifier(
             pipeline, Planner(spark, settings, registry, counting=True), topics, report or _quiet
         )
+        check.refuse_idle()
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             flows = pool.map(check.flow, pipeline.flows.values())
             with java_errors(f"verify pipeline {pipeline.name!r}", settings):
@@ -103,6 +106,16 @@ class _Verifier:
     report: Reporter
     clean: dict[str, OffsetRanges] = field(default_factory=dict)  # where flows have met nothing malformed
     suspicious: set[str] = field(default_factory=set)  # topics in which a flow has
+
+    def refuse_idle(self) -> None:
+        """Refuse a pipeline of which no flow has run: nothing is due, and nothing would be missing."""
+        if not any(self._has_run(flow) for flow in self.pipeline.flows.values()):
+            settings = self.planner.settings
+            raise FlowError(
+                f"no flow of pipeline {self.pipeline.name!r} has run: there are no checkpoints in "
+                f"{settings.flows} with the namespace {settings.namespace!r}",
+                hint="run it, or verify it with the settings that it runs with",
+            )
 
     def flow(self, flow: Flow) -> Verification:
         return self._learning(flow.name, lambda: self._flow(flow))
@@ -128,16 +141,14 @@ class _Verifier:
                 return verification
 
     def _flow(self, flow: Flow) -> Verification:
-        job, checkpoint = (
-            flow_job(self.pipeline, flow.in_mode("replay"), self.planner.settings.namespace),
-            self._checkpoint(flow.name),
-        )
+        job = flow_job(self.pipeline, flow, self.planner.settings.namespace)
+        checkpoint = self._checkpoint(flow.name)
         firsts, number = _firsts(self.planner, job.topics), checkpoint.last_committed()
         position = _position(checkpoint, firsts, number)  # of one batch, though the flow may run
         read = _distance(firsts, position)
         self.report(flow.name, f"recomputes the results of {read:,} offsets")
         with up_to(checkpoint.watermark(number)) as horizon:
-            results = self.planner.results(flow.in_mode("replay"), Span(end=position))
+            results = self.planner.results(flow, Span(end=position, as_table=True))
         runs = list[DataFrame]()
         inspection = self._inspection(flow, job, runs.append)
         written = kept_results(results, flow.target, inspection)
@@ -152,7 +163,13 @@ class _Verifier:
             lambda name: count_in(observed[0], name) if observed else None
         )
         compared = compared._replace(waiting=waiting)
-        return Verification(flow.name, read, duplicates_allowed=not inspection.once, **compared._asdict())
+        return Verification(
+            flow.name,
+            read,
+            duplicates_allowed=not inspection.once,
+            has_run=self._has_run(flow),
+            **compared._asdict(),
+        )
 
     def _note_clean(self, job: Job, firsts: Offsets, position: Offsets, observed: Any) -> None:
         """Keep in mind where a flow has met nothing malformed: nobody need decode that once more."""
@@ -177,7 +194,8 @@ class _Verifier:
     def _possible(self, job: Job) -> DataFrame:
         """All that the flow may have written by now, if it runs."""
         self.report(job.flow.name, "recomputes what was written meanwhile, or waits")
-        planner, span = replace(self.planner, counting=False), Span(end=_ends(self.planner, job.topics))
+        planner = replace(self.planner, counting=False)
+        span = Span(end=_ends(self.planner, job.topics), as_table=True)
         return planner.rows(job.flow, job.label, span)
 
     def _windows(self, flow: Flow, results: DataFrame, written: DataFrame, read: int) -> Verification:
@@ -226,6 +244,12 @@ class _Verifier:
     def _checkpoint(self, flow: str) -> Checkpoint:
         folder = self._identity(flow).folder(self.planner.settings.flows)
         return Checkpoint(self.planner.spark, f"{folder}/checkpoint")
+
+    def _has_run(self, flow: Flow) -> bool:
+        """Whether it has begun, as a stream or a replay."""
+        folder = self._identity(flow.name).folder(self.planner.settings.flows)
+        replay = Checkpoint(self.planner.spark, f"{folder}/replay")
+        return self._checkpoint(flow.name).id is not None or replay.read("replay.json") is not None
 
     def _identity(self, flow: str) -> Identity:
         return Identity.of(self.planner.settings.namespace, self.pipeline.name, flow)

@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from penstock.process.columns.names import DELETED, SOURCE
+from penstock.process.columns.naming import quoted
 from penstock.process.wire.messages import EXACT_JSON
 from penstock.targets.compared import Compared
 from penstock.targets.lanes import ORDER
@@ -45,7 +46,7 @@ def compare_contents(
 
 def in_one_column(rows: DataFrame) -> DataFrame:
     """Rows as texts, which can be compared whatever their columns are."""
-    held = F.struct(*(f"`{name}`" for name in sorted(rows.columns)))
+    held = F.struct(*map(quoted, sorted(rows.columns)))
     return rows.select(F.to_json(held, EXACT_JSON).alias("row"))
 
 
@@ -54,12 +55,12 @@ def kept_rows(rows: DataFrame, key: Sequence[str], columns: Sequence[str] | None
     if key:
         order = [ORDER] if ORDER in rows.columns else []
         placed = rows.withColumn(_PLACE, F.struct(*order, F.monotonically_increasing_id().alias(_PLACE)))
-        latest = Window.partitionBy(*key).orderBy(F.col(_PLACE).desc())
+        latest = Window.partitionBy(*map(quoted, key)).orderBy(F.col(_PLACE).desc())
         rows = placed.withColumn(_PLACE, F.row_number().over(latest)).where(F.col(_PLACE) == 1)
     if key and DELETED in rows.columns:
         rows = rows.where(~F.coalesce(DELETED, F.lit(False)))
     names = columns or [name for name in rows.columns if name not in (_PLACE, ORDER, SOURCE, DELETED)]
-    return rows.select(*(f"`{name}`" for name in names))
+    return rows.select(*map(quoted, names))
 
 
 def _digests(due: DataFrame, found: DataFrame) -> DataFrame:

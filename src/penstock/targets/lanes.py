@@ -1,7 +1,8 @@
 """A sink of lanes: a batch's rows are spread over them, and each writes its part and its entry at once."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -10,6 +11,7 @@ from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from penstock.errors import SinkError
 from penstock.log.ledger import Batch, Entry
 from penstock.points import reach
 from penstock.targets.computed import compute_up_to_last_shuffle
@@ -56,9 +58,14 @@ class Lanes(Protocol):
 
 
 def spread_by(rows: DataFrame, count: int, keys: Sequence[str | Column]) -> DataFrame:
-    """Spread rows by what they hold in some columns, each lane's in their order."""
+    """Spread rows by what they hold in some columns, each lane's in their order or else as they came.
+
+    They are numbered before they are shuffled: what arrives first afterwards is a matter of chance.
+    """
     numbered = rows.withColumn(_LANE, F.pmod(F.hash(*keys), F.lit(count)).cast("int"))
-    return spread_by_number(numbered, count)
+    order = [F.col(ORDER)] if ORDER in rows.columns else []
+    placed = numbered.withColumn(ORDER, F.struct(*order, F.monotonically_increasing_id()))
+    return spread_by_number(placed, count)
 
 
 def spread_by_number(rows: DataFrame, count: int) -> DataFrame:
@@ -90,14 +97,19 @@ class LaneSink:
     def open(self, *, anew: bool = False) -> tuple[Entry, ...]:
         """Become the sink's writer: end what was left open, and take the ledger over."""
         self.lanes = self._lanes.prepare(self.lanes)
-        with ThreadPoolExecutor(self.lanes) as pool:
-            lanes = list(pool.map(self._lanes.open, range(self.lanes)))
+        with ThreadPoolExecutor(self.lanes) as pool, ExitStack() as opened:
+            opening = [pool.submit(self._lanes.open, number) for number in range(self.lanes)]
+            for each in opening:
+                opened.callback(_close, each)
+            lanes = [each.result() for each in opening]
             self._epoch = max(lane.entry.epoch for lane in lanes) + 1
             self._entries = list(pool.map(lambda lane: self._claim(lane, anew), lanes))
         return tuple(self._entries)
 
     def write(self, rows: DataFrame, batch: Batch, before_commit: BeforeCommit = nothing) -> bool:
         """Write a batch; what some lanes have written already is left out."""
+        if not self._entries:
+            raise SinkError(f"sink {self.id!r} is not open", hint="call open() before write()")
         if all(entry.batch == batch for entry in self._entries):
             return False
         self._write_lanes(rows, batch, before_commit)
@@ -111,10 +123,7 @@ class LaneSink:
     def _claim(self, lane: Lane, anew: bool) -> Entry:
         """Write down that a new writer is at work, so that an older one can't come back."""
         entry = Entry(self._epoch) if anew else replace(lane.entry, epoch=self._epoch)
-        try:
-            lane.write((), entry)
-        finally:
-            lane.close()
+        lane.write((), entry)
         reach(f"sink.{self._lanes.kind}.claimed", self.id)
         return entry
 
@@ -138,6 +147,12 @@ class LaneSink:
         return LaneWork(self._lanes, self.id, self._epoch, batch, self._guarantee, names)
 
 
+def _close(opening: "Future[Lane]") -> None:
+    """Close a lane, if it was opened at all."""
+    if opening.exception() is None:
+        opening.result().close()
+
+
 @dataclass(frozen=True)
 class LaneWork:
     """What a task does with the rows of its lane; their columns have no names that Spark might not quote."""
@@ -157,21 +172,23 @@ class LaneWork:
 
     def write(self, number: int, rows: Iterable[pa.RecordBatch]) -> None:
         """Open the lane, which shuts out every earlier task of it, and write what it owes."""
-        lane = self.lanes.open(number)
-        try:
+        with closing(self.lanes.open(number)) as lane:
             lane.entry.refuse_older(self.epoch, self.sink)
-            if lane.entry.is_due(self.batch):
+            if not lane.entry.is_due(self.batch):
+                return
+            if self.guarantee != "at-most-once":
                 self.write_due(lane, rows)
-        finally:
-            lane.close()
+                return
+            self.write_due(lane, ())
+        self._write_at_most_once(number, rows)
 
     def write_due(self, lane: Lane, rows: Iterable[pa.RecordBatch]) -> None:
-        """At most once, the entry comes first: what is lost on the way to the rows stays lost."""
-        entry, point = Entry(self.epoch, self.batch), f"sink.{self.lanes.kind}.committed"
-        if self.guarantee == "at-most-once":
-            lane.write((), entry)
-            reach(point, self.sink)
-            lane.write(rows, entry)
-        else:
-            lane.write(rows, entry)
-            reach(point, self.sink)
+        """Write rows and their entry."""
+        lane.write(rows, Entry(self.epoch, self.batch))
+        reach(f"sink.{self.lanes.kind}.committed", self.sink)
+
+    def _write_at_most_once(self, number: int, rows: Iterable[pa.RecordBatch]) -> None:
+        """Write rows whose entry came first, unless a new writer has come since: then they stay lost."""
+        with closing(self.lanes.open(number)) as lane:
+            lane.entry.refuse_older(self.epoch, self.sink)
+            lane.write(rows, lane.entry)

@@ -25,6 +25,8 @@ def target_of(writes: Topic[Any] | Target, side_outputs: Iterable[Topic[Any]]) -
     aside = tuple(side_outputs)
     if isinstance(writes, Topic):
         return KafkaTarget(writes, aside)
+    if isinstance(writes, KafkaTarget):
+        raise TargetError("writes= is a KafkaTarget, which flows make themselves", hint="give its topic")
     if not isinstance(writes, Target):
         raise TargetError(f"writes= is a {type(writes).__name__}, expected a Topic or a Target")
     return TargetWithSideOutputs(writes, aside) if aside else writes
@@ -46,11 +48,11 @@ class TargetWithSideOutputs(Target):
         return (*CRASH_POINTS, "sink.side-outputs.written", *self.target.crash_points)
 
     @property
-    def upsert_key(self) -> tuple[str, ...]:
+    def upsert_key(self) -> tuple[str, ...]:  # type: ignore[override]
         return self.target.upsert_key
 
     @property
-    def columns(self) -> tuple[str, ...] | None:
+    def columns(self) -> tuple[str, ...] | None:  # type: ignore[override]
         return self.target.columns
 
     @property

@@ -76,14 +76,8 @@ class Target(ABC):
         "replay": ("exactly-once",),
     }
     crash_points: ClassVar[tuple[str, ...]] = ()
-
-    @property
-    def upsert_key(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def columns(self) -> tuple[str, ...] | None:
-        return None
+    upsert_key: tuple[str, ...] = ()
+    columns: tuple[str, ...] | None = None
 
     @property
     def topics(self) -> tuple[Topic[Any], ...]:

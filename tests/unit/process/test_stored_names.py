@@ -34,6 +34,13 @@ def events(*names):
     return StructType([StructField("key", StringType()), StructField("_event", event)])
 
 
+def test_the_key_is_not_taken_for_a_column_that_has_its_old_name():
+    """The key was once called `card`, and what is kept beside it is called so now."""
+    renamed = StructField("account", StringType(), True, Lineage(names=("card",)).to_metadata("account"))
+    kept = StructType([renamed, StructField("card", StringType())])
+    assert StateDescription.of("windows", kept, ("account",), 16).key == ["account"]
+
+
 def described_state(*names):
     metadata = StateDescription.of("held back", events(*names), ("key",), 16).to_metadata()
     return StateDescription.of_column(metadata)

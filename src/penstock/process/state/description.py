@@ -49,7 +49,7 @@ class StateDescription:
 
     Key and columns stand under their oldest names. State that is `declared` by the user may get columns, and
     wider ones; other state only fields of structs. `title` and `labels` are what the kind and the key are
-    called today, of which the column is named: they are not compared.
+    called today, of which the column is named, and `present` are the key's columns: they are not compared.
     """
 
     kind: str
@@ -59,6 +59,7 @@ class StateDescription:
     columns: Mapping[str, FieldDescription]
     title: str = field(default="", compare=False)
     labels: tuple[str, ...] = field(default=(), compare=False)
+    present: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
     def of(
@@ -76,9 +77,8 @@ class StateDescription:
         fields = {name: FieldDescription.read(each) for name, each in _fields(columns).items()}
         lineage = lineage_of(columns)
         key = tuple(lineage.fields[name].original(name) for name in by)
-        return cls(
-            kind, key, buckets, declared, fields, title or kind, tuple(by if labels is None else labels)
-        )
+        called = tuple(by if labels is None else labels)
+        return cls(kind, key, buckets, declared, fields, title or kind, called, tuple(by))
 
     @classmethod
     def read(cls, written: Written) -> Self:
@@ -109,8 +109,8 @@ class StateDescription:
 
     @property
     def key(self) -> list[str]:
-        """The columns of the key as they are called now."""
-        return [self.columns[original].name for original in self.by]
+        """The columns of the key as they are called now; another column may have the old name of one."""
+        return [*self.present] or [self.columns[original].name for original in self.by]
 
     @property
     def former_names(self) -> Lineage:

@@ -34,7 +34,7 @@ class PostgresTable(DeclaredTable, Target):
     crash_points: ClassVar[tuple[str, ...]] = tuple(f"sink.postgres.{name}" for name in _POINTS)
 
     @property
-    def upsert_key(self) -> tuple[str, ...]:
+    def upsert_key(self) -> tuple[str, ...]:  # type: ignore[override]
         return self.keys if self.write == "upsert" else ()
 
     def may_repeat(self, guarantee: Guarantee) -> bool:
