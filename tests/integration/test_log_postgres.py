@@ -352,7 +352,7 @@ def test_who_waits_for_a_hanging_member_goes_on_afterwards(settings, topic, cons
     """Each turn of the loop claims again: the application may try as often as it likes."""
     produce(settings, topic, range(20))
     hanging = StoredPositions(connect(), topic.name, topic.name, timedelta(seconds=5))
-    reader = consumer(timeout="300 ms")
+    reader = consumer(timeout="300 ms", kafka={**QUICK, "max.poll.interval.ms": 60_000})
     hanging.claim([confluent_kafka.TopicPartition(topic.name, number, 0) for number in range(3)], None)
     with suppress(FencedError), hanging.moving({0: 0, 1: 0, 2: 0}):
         for _ in range(2):

@@ -161,6 +161,7 @@ class PostgresConsumer(Consumer[E]):
             return False
         known = self._committed(partitions)
         again = [
-            TopicPartition(each.topic, each.partition, max(each.offset, 0), each.metadata) for each in known
+            TopicPartition(each.topic, each.partition, max(each.offset, 0), each.metadata or "")
+            for each in known
         ]
         return self._commit(again)
