@@ -12,7 +12,7 @@ help: ## Show the targets
 setup: ## Virtual environment, packages, Java and jars; seconds the second time
 	@scripts/setup.sh
 
-demo: setup ## Fraud in real time, killed on the way, every alert checked; four minutes at most
+demo: setup ## Fraud in real time, killed on the way, every alert checked
 	@$(BIN)/penstock demo fraud
 
 test: lint ## Lint, examples and all tests but the long ones

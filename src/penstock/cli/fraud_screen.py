@@ -99,7 +99,8 @@ def _alerts(status: Status) -> Table:
     table.add_column(width=8, justify="right")
     table.add_column(style="dim", no_wrap=True)
     for card, reason, evidence, took in reversed(status.latest):
-        table.add_row("", card, reason, milliseconds(took), f"{evidence} transactions as evidence")
+        behind = f"{evidence} transaction{'s' * (evidence > 1)} as evidence"
+        table.add_row("", card, reason, milliseconds(took), behind)
     return table
 
 
