@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
+from penstock.documents import JsonObject
 from penstock.errors import SettingsError
 from penstock.identity import NAMESPACE
 
@@ -219,7 +220,7 @@ def _from_file(path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
     return written
 
 
-def _written_connections(written: Any, environ: Mapping[str, str]) -> dict[str, dict[str, str | Secret]]:
+def _written_connections(written: object, environ: Mapping[str, str]) -> dict[str, dict[str, str | Secret]]:
     if not isinstance(written, dict) or not all(isinstance(each, dict) for each in written.values()):
         raise SettingsError(
             "connections in penstock.toml are tables", hint='write [connections.shop] dsn = { env = "…" }'
@@ -232,7 +233,7 @@ def _written_connections(written: Any, environ: Mapping[str, str]) -> dict[str, 
     }
 
 
-def _resolve_address(name: str, value: Any, environ: Mapping[str, str]) -> str | Secret:
+def _resolve_address(name: str, value: object, environ: Mapping[str, str]) -> str | Secret:
     """Resolve a setting that may be an address: one with a password in the clear is refused."""
     credential = any(word in name.rpartition(".")[2].lower() for word in _CREDENTIALS)
     if isinstance(value, str) and (credential or _PASSWORD.search(value)):
@@ -248,9 +249,9 @@ def _guarded(connection: Mapping[str, str | Secret]) -> dict[str, Secret]:
     return {key: Secret(reveal(value)) for key, value in connection.items()}
 
 
-def _flat(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+def _flat(table: Mapping[str, object], prefix: str = "") -> list[tuple[str, object]]:
     """TOML reads `sasl.password = …` as a table in a table: bring the dotted names back."""
-    entries: list[tuple[str, Any]] = []
+    entries: list[tuple[str, object]] = []
     for name, value in table.items():
         if isinstance(value, dict) and not value.keys() <= {"env", "file"}:
             entries += _flat(value, f"{prefix}{name}.")
@@ -259,7 +260,7 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
     return entries
 
 
-def _resolve(name: str, value: Any, environ: Mapping[str, str]) -> str | Secret:
+def _resolve(name: str, value: object, environ: Mapping[str, str]) -> str | Secret:
     match value:
         case {"env": str(variable)}:
             if variable not in environ:
@@ -335,7 +336,7 @@ def _registry_variables(environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _local_endpoints(data: Path) -> dict[str, Any]:
+def _local_endpoints(data: Path) -> JsonObject:
     """What `penstock up` wrote down about the services it started, if they were started here."""
     try:
         found = json.loads((data / ENDPOINTS).read_text())

@@ -1,16 +1,17 @@
 """Which process it is: numbers of processes are used again, and the clock may be set."""
 
 from pathlib import Path
-from typing import Any
 
 import psutil
+
+from penstock.documents import JsonObject
 
 _CLOCK_SLACK = 2.0
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _START_TIME = 19  # its place in /proc/<pid>/stat behind the program's name
 
 
-def identity(process: psutil.Process) -> dict[str, Any]:
+def identity(process: psutil.Process) -> JsonObject:
     """Describe a process that runs now, to be found again after the clock was set."""
     return {
         "pid": process.pid,
@@ -20,7 +21,7 @@ def identity(process: psutil.Process) -> dict[str, Any]:
     }
 
 
-def find(written: dict[str, Any]) -> psutil.Process | None:
+def find(written: JsonObject) -> psutil.Process | None:
     """Return the process that was described, if it still runs."""
     try:
         process = psutil.Process(int(written["pid"]))
@@ -29,7 +30,7 @@ def find(written: dict[str, Any]) -> psutil.Process | None:
         return None
 
 
-def _is_same(process: psutil.Process, written: dict[str, Any]) -> bool:
+def _is_same(process: psutil.Process, written: JsonObject) -> bool:
     since_boot = _since_boot(process.pid)
     if since_boot is None or written.get("since_boot") is None:
         return abs(process.create_time() - float(written["started"])) < _CLOCK_SLACK

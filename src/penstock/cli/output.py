@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from penstock.documents import JsonObject
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 # Words like :key: in somebody's names are no pictures; what is printed of them is escaped.
 console = Console(emoji=False)
@@ -27,7 +29,7 @@ def show(rows: Iterable[Any], columns: Sequence[str], *, as_json: bool, empty: s
         console.print(_table(found, columns))
 
 
-def _table(rows: list[dict[str, Any]], columns: Sequence[str]) -> Table:
+def _table(rows: list[JsonObject], columns: Sequence[str]) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column in columns:
         numbers = all(isinstance(row.get(column), int | float) for row in rows)
@@ -37,7 +39,7 @@ def _table(rows: list[dict[str, Any]], columns: Sequence[str]) -> Table:
     return table
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if value is None or value == {}:
         return "–"
     if isinstance(value, float):
@@ -47,7 +49,7 @@ def _cell(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> str:
     """Return a value that JSON does not know as one that it does."""
     if isinstance(value, datetime):
         return value.isoformat()

@@ -13,6 +13,7 @@ from rich.progress import Progress
 from penstock.cli.modules import declared_topic, declared_topics
 from penstock.cli.output import Json, console, show
 from penstock.cli.output import plain as plain_json
+from penstock.documents import JsonObject
 from penstock.errors import UnknownSchemaError
 from penstock.settings import Settings
 
@@ -222,7 +223,7 @@ def _show_changes(changes: "list[Change]", as_json: bool) -> None:
             json.dumps([{**vars(change), "settings": dict(change.settings)} for change in changes], indent=2)
         )
         return
-    rows: list[dict[str, Any]] = [
+    rows: list[JsonObject] = [
         {
             "topic": change.topic,
             "action": change.action,

@@ -68,7 +68,7 @@ def check_for(kind: Kind) -> Check:
             return _instance(cls, f"a {cls.__name__}", checks_of(cls))
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if not isinstance(value, str) or isinstance(value, Enum):
         raise UnfitError("str", value)
     if not value.isascii():
@@ -79,7 +79,7 @@ def _text(value: Any) -> str:
     return value
 
 
-def _whole(value: Any) -> int:
+def _whole(value: object) -> int:
     if type(value) is not int:
         raise UnfitError("int", value)
     if value not in WHOLE_RANGE:
@@ -87,7 +87,7 @@ def _whole(value: Any) -> int:
     return value
 
 
-def _real(value: Any) -> float:
+def _real(value: object) -> float:
     if type(value) is int and value in WHOLE_RANGE:
         return float(value)
     if type(value) is not float:
@@ -97,7 +97,7 @@ def _real(value: Any) -> float:
     return value
 
 
-def _instant(value: Any) -> datetime:
+def _instant(value: object) -> datetime:
     if not isinstance(value, datetime):
         raise UnfitError("datetime", value)
     if value.tzinfo is UTC:
@@ -108,7 +108,7 @@ def _instant(value: Any) -> datetime:
 
 
 def _exact(python: type) -> Check:
-    def check(value: Any) -> Any:
+    def check(value: object) -> Any:
         if type(value) is not python:
             raise UnfitError(python.__name__, value)
         return value
@@ -132,7 +132,7 @@ def _fixed(precision: Precision) -> Check:
     step = Decimal(1).scaleb(-precision.scale)
     quantize = Context(prec=precision.digits, traps=[Inexact, InvalidOperation]).quantize
 
-    def check(value: Any) -> Decimal:
+    def check(value: object) -> Decimal:
         if not isinstance(value, Decimal) or value.is_nan():
             raise UnfitError("Decimal", value)
         try:
@@ -145,7 +145,7 @@ def _fixed(precision: Precision) -> Check:
 
 
 def _instance(cls: type, expected: str, inner: Checks = ()) -> Check:
-    def check(value: Any) -> Any:
+    def check(value: object) -> Any:
         if not isinstance(value, cls):
             raise UnfitError(expected, value)
         settle(value, inner)
@@ -154,7 +154,7 @@ def _instance(cls: type, expected: str, inner: Checks = ()) -> Check:
     return check
 
 
-def settle(value: Any, checks: Checks) -> None:
+def settle(value: object, checks: Checks) -> None:
     """Check each field of a frozen dataclass, and keep its stored form in place of what was given."""
     held = value.__dict__
     for name, check in checks:
@@ -173,7 +173,7 @@ def _maybe(inner: Check) -> Check:
 
 
 def _many(item: Check) -> Check:
-    def check(value: Any) -> list[Any]:
+    def check(value: object) -> list[Any]:
         if not isinstance(value, list):
             raise UnfitError("list", value)
         return [_at(f"[{index}]", item, each) for index, each in enumerate(value)]
@@ -182,7 +182,7 @@ def _many(item: Check) -> Check:
 
 
 def _mapped(inner: Check) -> Check:
-    def check(value: Any) -> dict[str, Any]:
+    def check(value: object) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise UnfitError("dict", value)
         return {_at("{key}", _text, key): _at(f"[{key!r}]", inner, each) for key, each in value.items()}
@@ -190,7 +190,7 @@ def _mapped(inner: Check) -> Check:
     return check
 
 
-def _at(step: str, check: Check, value: Any) -> Any:
+def _at(step: str, check: Check, value: object) -> Any:
     try:
         return check(value)
     except UnfitError as error:

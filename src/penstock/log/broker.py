@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeVar
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import (
@@ -26,6 +26,7 @@ from penstock.log.access import denial, is_denied
 from penstock.log.client import TIMEOUT, ErrorListener, asking, configuration, explain, metadata, patiently
 from penstock.settings import Settings
 
+T = TypeVar("T")
 _OWN_SOURCES = (ConfigSource.DYNAMIC_TOPIC_CONFIG.value, ConfigSource.DYNAMIC_TOPIC_CONFIG)
 _TICK = 0.5
 _SEEN = 5.0  # seconds
@@ -274,7 +275,7 @@ class Broker:
             answer = self.wait(self.admin.describe_configs([resource])[resource])
         return {entry.name: entry.value for entry in answer.values()}
 
-    def _if_exists(self, future: "Future[Any]") -> Any:
+    def _if_exists(self, future: "Future[T]") -> T | None:
         try:
             return self.wait(future)
         except KafkaException as error:
@@ -282,7 +283,7 @@ class Broker:
                 raise
             return None
 
-    def wait(self, future: "Future[Any]") -> Any:
+    def wait(self, future: "Future[T]") -> T:
         """Wait for an answer, but not for one of a broker that does not let us in."""
         deadline = time.monotonic() + TIMEOUT
         while True:

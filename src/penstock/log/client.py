@@ -3,15 +3,20 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from penstock.errors import LogError, PenstockError, SettingsError, TopicError
 from penstock.log.access import access_error, is_refused
 from penstock.settings import Settings, reveal
 
+if TYPE_CHECKING:
+    from confluent_kafka.admin import AdminClient, ClusterMetadata
+
 T = TypeVar("T")
+Setting = str | int | float | bool | Callable[..., object]
+Configuration = Mapping[str, Setting]  # of a client of Kafka's, by librdkafka's names
 TIMEOUT = 15.0
 _UNREACHABLE = (
     KafkaError._TRANSPORT,
@@ -60,7 +65,7 @@ class ErrorListener:
 
 
 def configuration(
-    settings: Settings, own: Mapping[str, Any], demanded: Mapping[str, Any], listener: ErrorListener
+    settings: Settings, own: Configuration, demanded: Configuration, listener: ErrorListener
 ) -> dict[str, Any]:
     """Return a client's configuration: the user's settings win over our own, but not over what we demand."""
     user = settings.kafka.get("sasl.username")
@@ -86,7 +91,9 @@ def patiently(ask: Callable[[], T], patience: float = TIMEOUT) -> T:
             time.sleep(0.05)
 
 
-def metadata(client: Any, listener: ErrorListener, topic: str | None = None) -> Any:
+def metadata(
+    client: "Consumer | Producer | AdminClient", listener: ErrorListener, topic: str | None = None
+) -> "ClusterMetadata":
     """Return the topics that a client sees; one that is refused does not wait until the time is up."""
     deadline, patience = time.monotonic() + TIMEOUT, 1.0
     while True:
@@ -101,17 +108,19 @@ def metadata(client: Any, listener: ErrorListener, topic: str | None = None) -> 
             time.sleep(0.05)
 
 
-def committed(client: Any, listener: ErrorListener, places: list[TopicPartition]) -> list[TopicPartition]:
+def committed(
+    client: Consumer, listener: ErrorListener, places: list[TopicPartition]
+) -> list[TopicPartition]:
     """Return a group's positions; that the group is denied to it, a consumer says only when it is polled."""
     deadline, patience = time.monotonic() + TIMEOUT, 1.0
     while True:
         try:
-            found: list[TopicPartition] = client.committed(places, timeout=patience)
-            return found
+            return client.committed(places, timeout=patience)
         except KafkaException as error:
             heard = client.poll(0)
-            if heard is not None and heard.error() is not None and not is_transient(heard.error()):
-                raise KafkaException(heard.error()) from error
+            said = None if heard is None else heard.error()
+            if said is not None and not is_transient(said):
+                raise KafkaException(said) from error
             known = listener.refusal is not None or error.args[0].code() not in _CONSEQUENCES
             if known or time.monotonic() > deadline:
                 raise
@@ -143,7 +152,7 @@ def asking(what: str, listener: ErrorListener | None = None) -> Iterator[None]:
         ) from error
 
 
-def explain(what: str, error: Any, listener: ErrorListener | None = None) -> PenstockError:
+def explain(what: str, error: object, listener: ErrorListener | None = None) -> PenstockError:
     """Return the error to raise for what the broker or its client said."""
     if not isinstance(error, KafkaError):
         return LogError(f"can't {what}: {error}")

@@ -7,17 +7,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
-from typing import Any, Generic, Literal, Self, TypeVar
+from typing import Generic, Literal, Self, TypeGuard, TypeVar
 
 import confluent_kafka
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
 from penstock.durations import duration
 from penstock.errors import ConfigurationError, DataError, LogError, PenstockError
 from penstock.events import Event
 from penstock.log.client import (
     TIMEOUT,
+    Configuration,
     ErrorListener,
+    Setting,
     asking,
     configuration,
     explain,
@@ -28,6 +30,7 @@ from penstock.log.client import (
 from penstock.log.dead_letters import DeadLetters, dead_letter
 from penstock.log.deduplicator import Deduplicator
 from penstock.log.identity import TopicIdentity
+from penstock.log.message import Received, is_received
 from penstock.log.positions import Position, from_beginning
 from penstock.log.records import Batch, Record
 from penstock.log.rewinds import Rewinds
@@ -81,7 +84,7 @@ class Consumer(Generic[E]):
         on_rebalance: Callable[[Rebalance], None] | None = None,
         deduplicate: bool | int = False,
         schemas: SchemaDirectory | None = None,
-        kafka: dict[str, Any] | None = None,
+        kafka: Configuration | None = None,
     ) -> None:
         if delivery not in ("at-least-once", "at-most-once"):
             raise ConfigurationError(
@@ -110,7 +113,7 @@ class Consumer(Generic[E]):
         self._closing = False
         self._patience = 0.0  # how long another member's transaction may be in the way
         self._listener = ErrorListener()
-        demanded = (kafka or {}) | _DEMANDED
+        demanded = {**(kafka or {}), **_DEMANDED}
         with asking("make a consumer"):
             self._client = confluent_kafka.Consumer(
                 configuration(settings, _own(self.group, member), demanded, self._listener)
@@ -118,7 +121,7 @@ class Consumer(Generic[E]):
         self._open(settings)
 
     @property
-    def client(self) -> Any:
+    def client(self) -> confluent_kafka.Consumer:
         """The confluent-kafka consumer underneath."""
         return self._client
 
@@ -227,7 +230,7 @@ class Consumer(Generic[E]):
         self.close()
 
     @contextmanager
-    def _read_again_unless(self, finished: dict[int, int], messages: list[Any]) -> Iterator[None]:
+    def _read_again_unless(self, finished: dict[int, int], messages: list[Received]) -> Iterator[None]:
         """If the body is left before its end, what was not finished is read again by the next loop."""
         try:
             yield
@@ -237,7 +240,7 @@ class Consumer(Generic[E]):
             )
             raise
 
-    def _may_deliver(self, messages: list[Any], finished: dict[int, int]) -> bool:
+    def _may_deliver(self, messages: list[Received], finished: dict[int, int]) -> bool:
         """At most once: commit first; what the group does not let us have is not delivered."""
         if self._delivery == "at-least-once":
             return True
@@ -248,7 +251,7 @@ class Consumer(Generic[E]):
         finished.update(_ends(messages))
         return True
 
-    def _count_as_done(self, messages: list[Any], finished: dict[int, int]) -> None:
+    def _count_as_done(self, messages: list[Received], finished: dict[int, int]) -> None:
         finished.update(_ends(messages))
         if self._delivery == "at-least-once":
             self._finish(messages)
@@ -274,7 +277,7 @@ class Consumer(Generic[E]):
 
     def _polls(
         self, size: int, wait: str | timedelta | None, idle: str | timedelta | None
-    ) -> Iterator[list[Any]]:
+    ) -> Iterator[list[Received]]:
         """Yield lists of messages: what is there, or what comes within `wait` of the first one."""
         linger = duration(wait).total_seconds() if wait is not None else 0.0
         patience = duration(idle).total_seconds() if idle is not None else None
@@ -295,9 +298,9 @@ class Consumer(Generic[E]):
             else:
                 self._finish([])
 
-    def _collect(self, size: int, linger: float) -> list[Any]:
+    def _collect(self, size: int, linger: float) -> list[Received]:
         """Return messages that are this member's to work on; none are skipped if an error comes between."""
-        found: list[Any] = []
+        found: list[Message] = []
         self._rewinds.begin()
         with asking(f"read topic {self.topic.name!r}", self._listener):
             try:
@@ -306,11 +309,11 @@ class Consumer(Generic[E]):
                     raise self._failure
                 good = self._rewinds.current([each for each in found if self._is_good(each)])
             except BaseException:
-                self._rewinds.read_again(each for each in found if each.error() is None)
+                self._rewinds.read_again(each for each in found if is_received(each))
                 raise
         return good
 
-    def _fetch(self, found: list[Any], size: int, linger: float) -> None:
+    def _fetch(self, found: list[Message], size: int, linger: float) -> None:
         """Wait a tick for a first message, so that Ctrl-C is heard, then for more of them."""
         first = self._client.poll(_TICK)
         if first is None:
@@ -356,16 +359,16 @@ class Consumer(Generic[E]):
         for each in self._rewound([place]):
             self._client.seek(each)
 
-    def _is_good(self, message: Any) -> bool:
-        return message.error() is None or self._raise(message)
-
-    def _raise(self, message: Any) -> bool:
+    def _is_good(self, message: Message) -> TypeGuard[Received]:
         error = message.error()
+        return error is None or self._raise(message, error)
+
+    def _raise(self, message: Message, error: KafkaError) -> bool:
         if error.code() == KafkaError._AUTO_OFFSET_RESET:
             raise LogError(
                 f"group {self.group!r} stands in {self.topic.name}[{message.partition()}] where the log "
                 f"no longer is: {error.str()}",
-                hint=f"events were deleted before they were read; {self._way_on(message.partition())}",
+                hint=f"events were deleted before they were read; {self._way_on(message.partition() or 0)}",
             )
         if is_transient(error):
             return False
@@ -375,7 +378,7 @@ class Consumer(Generic[E]):
         """What to do about a position that the log no longer has."""
         return "see `penstock groups reset`"
 
-    def _decode(self, messages: list[Any]) -> Batch[E]:
+    def _decode(self, messages: list[Received]) -> Batch[E]:
         events, failures = self._codec.decode_all([message.value() for message in messages])
         if not failures and self._deduplicator is None:
             return Batch(events, messages, 0)
@@ -389,7 +392,7 @@ class Consumer(Generic[E]):
         ]
         return Batch([events[place] for place in kept], [messages[place] for place in kept], len(dead))
 
-    def _bury(self, message: Any, error: DataError) -> None:
+    def _bury(self, message: Received, error: DataError) -> None:
         """Send what can't be decoded to the dead letters; without a group, each reading would do so again."""
         if self.group is not None:
             self._dead.send(dead_letter(message, error, datetime.now(UTC)))
@@ -398,20 +401,20 @@ class Consumer(Generic[E]):
             _log.warning("a message was left out, as all malformed ones will be: %s: %s", place, error)
         self.malformed += 1
 
-    def _is_duplicate(self, message: Any, event: E | None) -> bool:
+    def _is_duplicate(self, message: Received, event: E | None) -> bool:
         if self._deduplicator is None or not self._deduplicator.is_duplicate(message, event):
             return False
         self.repeated += not self._deduplicator.is_old(message)
         return True
 
-    def _is_dead(self, message: Any) -> bool:
+    def _is_dead(self, message: Received) -> bool:
         is_old = self._deduplicator is not None and self._deduplicator.is_old(message)
         return not self._is_tombstone(message) and not is_old
 
-    def _is_tombstone(self, message: Any) -> bool:
+    def _is_tombstone(self, message: Received) -> bool:
         return isinstance(self.topic, Table) and message.value() is None
 
-    def _finish(self, messages: list[Any], *, now: bool = False) -> bool:
+    def _finish(self, messages: list[Received], *, now: bool = False) -> bool:
         """Count messages as processed and commit if it is time to; False if somebody else will read them."""
         if self.group is None:
             return True
@@ -422,7 +425,7 @@ class Consumer(Generic[E]):
             return self.commit()
         return True
 
-    def _assigned(self, client: Any, partitions: list[TopicPartition]) -> None:
+    def _assigned(self, client: confluent_kafka.Consumer, partitions: list[TopicPartition]) -> None:
         if self._closing:
             return
         try:
@@ -463,18 +466,21 @@ class Consumer(Generic[E]):
         firsts = [self._client.get_watermark_offsets(each, timeout=TIMEOUT)[0] for each in places]
         return [self._deduplicator.rewind(*each) for each in zip(places, firsts, strict=True)]
 
-    def _revoked(self, client: Any, partitions: list[TopicPartition]) -> None:
+    def _revoked(self, client: confluent_kafka.Consumer, partitions: list[TopicPartition]) -> None:
         try:
             self.commit()  # if it is too late for that, the next owner reads them again
         finally:
             self._part_with(client, partitions, "revoked")
 
-    def _lost(self, client: Any, partitions: list[TopicPartition]) -> None:
+    def _lost(self, client: confluent_kafka.Consumer, partitions: list[TopicPartition]) -> None:
         """Somebody else has them already: a commit would move their position back."""
         self._part_with(client, partitions, "lost")
 
     def _part_with(
-        self, client: Any, partitions: list[TopicPartition], kind: Literal["revoked", "lost"]
+        self,
+        client: confluent_kafka.Consumer,
+        partitions: list[TopicPartition],
+        kind: Literal["revoked", "lost"],
     ) -> None:
         for each in partitions:
             self._done.pop(each.partition, None)
@@ -488,13 +494,13 @@ class Consumer(Generic[E]):
             self._on_rebalance(Rebalance(kind, tuple(sorted(each.partition for each in partitions))))
 
 
-def _ends(messages: list[Any]) -> dict[int, int]:
+def _ends(messages: list[Received]) -> dict[int, int]:
     """Where each partition goes on after some messages of it."""
     return {message.partition(): message.offset() + 1 for message in messages}
 
 
-def _own(group: str | None, member: str | None) -> dict[str, Any]:
-    own: dict[str, Any] = {
+def _own(group: str | None, member: str | None) -> Configuration:
+    own: dict[str, Setting] = {
         "group.id": group or "penstock.no-group",
         "partition.assignment.strategy": "cooperative-sticky",
         "isolation.level": "read_committed",
@@ -504,4 +510,4 @@ def _own(group: str | None, member: str | None) -> dict[str, Any]:
 
 
 # Positions are ours to commit, and one that the log no longer has is an error, not a silent jump.
-_DEMANDED = {"enable.auto.commit": False, "auto.offset.reset": "error"}
+_DEMANDED: Configuration = {"enable.auto.commit": False, "auto.offset.reset": "error"}

@@ -2,14 +2,16 @@
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Self
+from contextlib import AbstractContextManager
+from typing import Self, TypeGuard
 
 import confluent_kafka
-from confluent_kafka import KafkaError, TopicPartition
+from confluent_kafka import KafkaError, Message, TopicPartition
 
 from penstock.errors import LogError
 from penstock.log.client import (
     TIMEOUT,
+    Configuration,
     ErrorListener,
     asking,
     configuration,
@@ -18,6 +20,7 @@ from penstock.log.client import (
     metadata,
     patiently,
 )
+from penstock.log.message import Received
 from penstock.log.positions import Position, from_beginning, from_end
 from penstock.settings import Settings
 
@@ -27,7 +30,7 @@ _HARMLESS = (KafkaError._PARTITION_EOF, KafkaError.GROUP_AUTHORIZATION_FAILED)
 # One that connects only when it has something to ask rests for half a second before it asks; and it knows
 # that it is at the end only once a fetch has found nothing.
 _OWN = {"enable.sparse.connections": False, "fetch.wait.max.ms": 10}
-_DEMANDED = {
+_DEMANDED: Configuration = {
     "enable.auto.commit": False,
     "isolation.level": "read_committed",
     "enable.partition.eof": True,
@@ -55,12 +58,12 @@ class Cursor:
         partitions: Iterable[int] | None = None,
         *,
         group: str = "penstock.cursor",
-        kafka: Mapping[str, Any] | None = None,
+        kafka: Configuration | None = None,
     ) -> None:
         self.topic = topic
         self.position: dict[int, int] = {}
         self.listener = ErrorListener()
-        demanded = dict(kafka or {}) | _DEMANDED | {"group.id": group}
+        demanded = {**(kafka or {}), **_DEMANDED, "group.id": group}
         with self._asking():
             self.client = confluent_kafka.Consumer(configuration(settings, _OWN, demanded, self.listener))
         try:
@@ -86,7 +89,7 @@ class Cursor:
         """Return how far committed records can be read: up to the first transaction that is open."""
         return self._resolved(from_end())
 
-    def read(self, size: int = 500, wait: float = _TICK) -> list[Any]:
+    def read(self, size: int = 500, wait: float = _TICK) -> list[Received]:
         """Return the next messages; none if no more are there and none come in `wait` seconds."""
         with self._asking():
             found = self._fetched(size, wait)
@@ -95,12 +98,12 @@ class Cursor:
             self._move_past(each)
         return messages
 
-    def read_to(self, ends: Mapping[int, int]) -> Iterator[Any]:
+    def read_to(self, ends: Mapping[int, int]) -> Iterator[Received]:
         """Yield the messages up to an end of each partition; raise if none comes for too long."""
         for messages in self.chunks_to(ends):
             yield from messages
 
-    def chunks_to(self, ends: Mapping[int, int], size: int = 500) -> Iterator[list[Any]]:
+    def chunks_to(self, ends: Mapping[int, int], size: int = 500) -> Iterator[list[Received]]:
         """Yield lists of messages, some of them empty, each time that `position` has moved on, past them.
 
         Read to the end: whoever leaves before has partitions that are not read any more.
@@ -118,7 +121,7 @@ class Cursor:
                 raise self._stuck(ends)
         self._assign(self.position)
 
-    def follow(self) -> Iterator[Any]:
+    def follow(self) -> Iterator[Received]:
         """Yield messages as they come, for ever."""
         while True:
             yield from self.read()
@@ -133,7 +136,7 @@ class Cursor:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _asking(self) -> Any:
+    def _asking(self) -> AbstractContextManager[None]:
         return asking(f"read {self.topic!r}", self.listener)
 
     def _found(self, partitions: Iterable[int] | None) -> list[int]:
@@ -155,21 +158,22 @@ class Cursor:
             found = patiently(lambda: at.resolve(self.client, places))
         return {each.partition: each.offset for each in found}
 
-    def _fetched(self, size: int, wait: float) -> list[Any]:
+    def _fetched(self, size: int, wait: float) -> list[Message]:
         first = self.client.poll(wait)
         if first is None:
             self.listener.raise_refusal(f"read {self.topic!r}")
             return []
-        more: list[Any] = self.client.consume(size - 1, timeout=0) if size > 1 else []
+        more = self.client.consume(size - 1, timeout=0) if size > 1 else []
         return [first, *more]
 
-    def _is_record(self, message: Any) -> bool:
+    def _is_record(self, message: Message) -> TypeGuard[Received]:
         """Say whether a message is a record; raise for an error that does not go away by itself."""
         error = message.error()
         if error is None:
             return True
-        if error.code() == KafkaError._AUTO_OFFSET_RESET:
-            place = f"{self.topic}[{message.partition()}]@{self.position[message.partition()]}"
+        partition = message.partition()
+        if error.code() == KafkaError._AUTO_OFFSET_RESET and partition is not None:
+            place = f"{self.topic}[{partition}]@{self.position[partition]}"
             raise LogError(
                 f"can't read at {place}, where the log no longer is: {error.str()}",
                 hint="records were deleted before they were read: start anew",
@@ -178,10 +182,12 @@ class Cursor:
             raise explain(f"read {self.topic!r}", error, self.listener)
         return False
 
-    def _move_past(self, message: Any) -> None:
-        error = message.error()
+    def _move_past(self, message: Message) -> None:
+        error, partition, offset = message.error(), message.partition(), message.offset()
+        if partition is None or offset is None:  # an error that is not of a place
+            return
         if error is None or error.code() == KafkaError._PARTITION_EOF:
-            self.position[message.partition()] = message.offset() + (error is None)
+            self.position[partition] = offset + (error is None)
 
     def _assign(self, offsets: Mapping[int, int]) -> None:
         with self._asking():

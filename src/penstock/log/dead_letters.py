@@ -3,10 +3,11 @@
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from penstock.errors import DataError
 from penstock.log.broker import Broker
+from penstock.log.message import Received
 from penstock.log.producer import Headers, Producer
 from penstock.log.topic import DEAD_LETTERS
 from penstock.settings import Settings
@@ -53,7 +54,7 @@ class DeadLetter:
         return [*theirs, *((_PREFIX + name, text.encode()) for name, text in own.items())]
 
     @classmethod
-    def from_message(cls, message: Any) -> "DeadLetter":
+    def from_message(cls, message: Received) -> "DeadLetter":
         """Read a message of a dead-letter topic; whatever strangers wrote there, it is a letter."""
         headers = message.headers() or []
         own = {
@@ -92,7 +93,7 @@ def _moment(text: str | None) -> datetime:
 
 
 def dead_letter(
-    message: Any, error: DataError | str, at: datetime, deliveries: int | None = None
+    message: Received, error: DataError | str, at: datetime, deliveries: int | None = None
 ) -> DeadLetter:
     """Return the dead letter of a consumed message."""
     return DeadLetter(

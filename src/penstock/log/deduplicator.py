@@ -1,10 +1,9 @@
 """Duplicates: results that were re-emitted after a crash are known by their id, and left out."""
 
-from typing import Any
-
 from confluent_kafka import TopicPartition
 
 from penstock.events import Event
+from penstock.log.message import Received
 
 
 class Deduplicator:
@@ -29,11 +28,11 @@ class Deduplicator:
         """Return where handing out goes on after reading went back: never at what is only remembered."""
         return max(int(place.offset), self._resume.get(place.partition, 0))
 
-    def is_old(self, message: Any) -> bool:
+    def is_old(self, message: Received) -> bool:
         """Say whether a message was read only to be remembered."""
-        return bool(message.offset() < self._resume.get(message.partition(), 0))
+        return message.offset() < self._resume.get(message.partition(), 0)
 
-    def is_duplicate(self, message: Any, event: Event | None) -> bool:
+    def is_duplicate(self, message: Received, event: Event | None) -> bool:
         """Say whether an event is to be left out; from now on it is known."""
         if event is None:
             return self.is_old(message)

@@ -2,14 +2,22 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
-import confluent_kafka
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import ConsumerGroupListing, MemberDescription
 
 from penstock.errors import GroupError
 from penstock.log.broker import Broker
-from penstock.log.client import TIMEOUT, ErrorListener, asking, committed, configuration, metadata, patiently
+from penstock.log.client import (
+    TIMEOUT,
+    Configuration,
+    ErrorListener,
+    asking,
+    committed,
+    configuration,
+    metadata,
+    patiently,
+)
 from penstock.log.identity import mark
 from penstock.log.ledger import Offsets
 from penstock.log.positions import Position
@@ -74,11 +82,11 @@ class Groups:
         states = [GroupState(each.group_id, each.state.name.lower()) for each in found]
         return sorted(states, key=lambda state: state.group)
 
-    def _list(self) -> list[Any]:
+    def _list(self) -> list[ConsumerGroupListing]:
         found = self._broker.wait(self._admin.list_consumer_groups())
         for error in found.errors:
             raise error if isinstance(error, KafkaException) else KafkaException(error)
-        listed: list[Any] = found.valid
+        listed: list[ConsumerGroupListing] = found.valid
         return listed
 
     def describe(self, group: str) -> GroupState:
@@ -156,7 +164,7 @@ class Groups:
                 patiently(lambda: committed(reader, self._listener, places))
                 patiently(lambda: reader.commit(offsets=places, asynchronous=False))
 
-    def _positions(self, reader: Any, group: str) -> list[TopicPartition]:
+    def _positions(self, reader: Consumer, group: str) -> list[TopicPartition]:
         """Asked of a consumer: librdkafka's admin client crashes if the coordinator is not ready yet."""
         with asking(f"read the positions of group {group!r}", self._listener):
             topics = metadata(self._admin, self._listener).topics
@@ -177,10 +185,10 @@ class _reader:
     """A client that looks into partitions and a group's positions, and joins nothing."""
 
     def __init__(self, settings: Settings, group: str, listener: ErrorListener) -> None:
-        demanded = {"group.id": group, "enable.auto.commit": False}
-        self._client = confluent_kafka.Consumer(configuration(settings, {}, demanded, listener))
+        demanded: Configuration = {"group.id": group, "enable.auto.commit": False}
+        self._client = Consumer(configuration(settings, {}, demanded, listener))
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> Consumer:
         return self._client
 
     def __exit__(self, *_: object) -> None:
@@ -200,7 +208,7 @@ def _refuse_outside(to: Position, after: list[TopicPartition], kept: dict[int, t
         raise GroupError("; ".join(wrong), hint="run `penstock topics describe` to see what is kept")
 
 
-def _lag(reader: Any, position: TopicPartition, now: datetime) -> Lag:
+def _lag(reader: Consumer, position: TopicPartition, now: datetime) -> Lag:
     with asking(f"look into {position.topic!r}"):
         low, end = reader.get_watermark_offsets(position, timeout=TIMEOUT)
     at = max(position.offset, low)
@@ -208,17 +216,16 @@ def _lag(reader: Any, position: TopicPartition, now: datetime) -> Lag:
     return Lag(position.topic, position.partition, position.offset, end, seconds)
 
 
-def _age(reader: Any, place: TopicPartition, now: datetime) -> float:
+def _age(reader: Consumer, place: TopicPartition, now: datetime) -> float:
     reader.assign([place])
     message = reader.poll(TIMEOUT)
     reader.unassign()
     if message is None or message.error() is not None:
         return 0.0
-    written: float = message.timestamp()[1] / 1000
-    return max(0.0, now.timestamp() - written)
+    return max(0.0, now.timestamp() - message.timestamp()[1] / 1000)
 
 
-def _member(found: Any) -> Member:
+def _member(found: MemberDescription) -> Member:
     held = found.assignment.topic_partitions if found.assignment else []
     partitions = tuple(sorted((each.topic, each.partition) for each in held))
     return Member(found.member_id, found.group_instance_id or None, found.host, partitions)

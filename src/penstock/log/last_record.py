@@ -1,10 +1,10 @@
 """The last record of a partition, of those that are committed: what a compacted topic is often read for."""
 
 from collections.abc import Callable
-from typing import Any
 
 from penstock.log.broker import Broker
 from penstock.log.cursor import Cursor
+from penstock.log.message import Received
 from penstock.settings import Settings
 
 _NEAR = 50  # records before the end among which the last one is looked for before all are read
@@ -25,8 +25,8 @@ def last_record(
 
 
 def last_message(
-    cursor: Cursor, partition: int, end: int, is_wanted: Callable[[Any], bool] = lambda _: True
-) -> Any | None:
+    cursor: Cursor, partition: int, end: int, is_wanted: Callable[[Received], bool] = lambda _: True
+) -> Received | None:
     """Return the last wanted message before an end; it is looked for near the end first."""
     first = cursor.beginnings()[partition]
     near = max(first, end - _NEAR)
@@ -35,8 +35,8 @@ def last_message(
 
 
 def _last_between(
-    cursor: Cursor, partition: int, range: tuple[int, int], is_wanted: Callable[[Any], bool]
-) -> Any | None:
+    cursor: Cursor, partition: int, range: tuple[int, int], is_wanted: Callable[[Received], bool]
+) -> Received | None:
     last = None
     cursor.go_to({partition: range[0]})
     for message in cursor.read_to({partition: range[1]}):

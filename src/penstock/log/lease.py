@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Callable
-from typing import Any, Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from penstock.errors import LeaseError
 from penstock.events import Event
+from penstock.log.message import Delivered
 from penstock.log.records import Placed
 
 E = TypeVar("E", bound=Event)
@@ -21,9 +22,10 @@ class Lease(Placed, Generic[E]):
     """
 
     __slots__ = ("_decide", "_until", "event", "state")
+    _message: Delivered
 
     def __init__(
-        self, event: E, message: Any, until: float, decide: "Callable[[Lease[E], Decision, str], State]"
+        self, event: E, message: Delivered, until: float, decide: "Callable[[Lease[E], Decision, str], State]"
     ) -> None:
         super().__init__(message)
         self.event = event
@@ -32,7 +34,7 @@ class Lease(Placed, Generic[E]):
         self._decide = decide
 
     @property
-    def message(self) -> Any:
+    def message(self) -> Delivered:
         """The confluent-kafka message underneath."""
         return self._message
 

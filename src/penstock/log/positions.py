@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any
 
-from confluent_kafka import OFFSET_END, TopicPartition
+from confluent_kafka import OFFSET_END, Consumer, TopicPartition
 
 from penstock.errors import ConfigurationError
 from penstock.log.client import TIMEOUT
@@ -20,7 +19,7 @@ class Position:
     time: datetime | None = None
     offsets: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
 
-    def resolve(self, client: Any, partitions: list[TopicPartition]) -> list[TopicPartition]:
+    def resolve(self, client: Consumer, partitions: list[TopicPartition]) -> list[TopicPartition]:
         """Return the partitions with the offsets this position means now."""
         match self.kind:
             case "beginning":
@@ -35,7 +34,7 @@ class Position:
                     for each in partitions
                 ]
 
-    def _by_time(self, client: Any, partitions: list[TopicPartition]) -> list[TopicPartition]:
+    def _by_time(self, client: Consumer, partitions: list[TopicPartition]) -> list[TopicPartition]:
         assert self.time is not None  # noqa: S101
         milliseconds = int(self.time.timestamp() * 1000)
         asked = [_at(each, milliseconds) for each in partitions]
@@ -80,6 +79,5 @@ def _at(partition: TopicPartition, offset: int) -> TopicPartition:
     return TopicPartition(partition.topic, partition.partition, offset)
 
 
-def _watermarks(client: Any, partition: TopicPartition) -> tuple[int, int]:
-    low, high = client.get_watermark_offsets(_at(partition, 0), timeout=TIMEOUT)
-    return low, high
+def _watermarks(client: Consumer, partition: TopicPartition) -> tuple[int, int]:
+    return client.get_watermark_offsets(_at(partition, 0), timeout=TIMEOUT)

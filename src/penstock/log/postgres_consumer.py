@@ -3,19 +3,20 @@
 import logging
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
-import psycopg
+import confluent_kafka
 from confluent_kafka import TopicPartition
 
 from penstock.durations import duration
 from penstock.errors import FencedError, TryAgainError
 from penstock.events import Event
-from penstock.log.client import TIMEOUT
+from penstock.log.client import TIMEOUT, Configuration
 from penstock.log.consumer import Consumer, Rebalance
+from penstock.log.message import Received
 from penstock.log.positions import Position
 from penstock.log.records import Batch, Record
-from penstock.log.stored_positions import StoredPositions
+from penstock.log.stored_positions import Connection, StoredPositions
 from penstock.log.topic import Topic, check_name
 from penstock.points import reach
 from penstock.schemas import SchemaDirectory
@@ -46,7 +47,7 @@ class PostgresConsumer(Consumer[E]):
         self,
         topic: Topic[E],
         settings: Settings,
-        connection: psycopg.Connection[Any],
+        connection: Connection,
         *,
         group: str,
         start: Position | None = None,
@@ -54,7 +55,7 @@ class PostgresConsumer(Consumer[E]):
         timeout: str | timedelta = "1 minute",
         on_rebalance: Callable[[Rebalance], None] | None = None,
         schemas: SchemaDirectory | None = None,
-        kafka: dict[str, Any] | None = None,
+        kafka: Configuration | None = None,
     ) -> None:
         self._stored = StoredPositions(connection, check_name(group), topic.name, duration(timeout))
         self._stored.prepare()
@@ -100,7 +101,7 @@ class PostgresConsumer(Consumer[E]):
             reach("consumer.postgres.committed", self.topic.name)
             self._finish(messages)  # in Kafka too, for those who look at the lag
 
-    def _transaction(self, messages: list[Any]) -> Iterator[Batch[E]]:
+    def _transaction(self, messages: list[Received]) -> Iterator[Batch[E]]:
         ends = {message.partition(): message.offset() + 1 for message in messages}
         with self._stored.moving(ends):
             reach("consumer.postgres.moved", self.topic.name)
@@ -138,7 +139,10 @@ class PostgresConsumer(Consumer[E]):
         return places
 
     def _part_with(
-        self, client: Any, partitions: list[TopicPartition], kind: Literal["revoked", "lost"]
+        self,
+        client: confluent_kafka.Consumer,
+        partitions: list[TopicPartition],
+        kind: Literal["revoked", "lost"],
     ) -> None:
         self._stored.release(each.partition for each in partitions)
         super()._part_with(client, partitions, kind)

@@ -9,13 +9,13 @@ from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
 import confluent_kafka
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from penstock.durations import duration
 from penstock.errors import BufferFullError, ConfigurationError, DeliveryError, PenstockError, TopicError
 from penstock.events import Event
 from penstock.log.access import access_error
-from penstock.log.client import ErrorListener, asking, configuration, explain, metadata
+from penstock.log.client import Configuration, ErrorListener, asking, configuration, explain, metadata
 from penstock.log.topic import Table, Topic, key_bytes
 from penstock.schemas import Codec, SchemaDirectory
 from penstock.settings import Settings
@@ -58,7 +58,7 @@ class Producer:
         linger: str | timedelta = "5 ms",
         compression: str = "lz4",
         schemas: SchemaDirectory | None = None,
-        kafka: dict[str, Any] | None = None,
+        kafka: Configuration | None = None,
     ) -> None:
         _check(acks, when_full)
         self.sent = 0
@@ -69,7 +69,7 @@ class Producer:
         self._spread: dict[str, cycle[int]] = {}
         self._schemas = schemas
         self._codecs: dict[str, Codec[Any]] = {}
-        own = {
+        own: Configuration = {
             "acks": acks,
             "enable.idempotence": acks == "all",
             "linger.ms": duration(linger) / timedelta(milliseconds=1),
@@ -77,13 +77,13 @@ class Producer:
             # The partitioner of Kafka's own clients: the same key is in the same partition whoever wrote it.
             "partitioner": "murmur2_random",
         }
-        demanded = (kafka or {}) | {"delivery.report.only.error": True, "on_delivery": self._on_failure}
+        demanded = {**(kafka or {}), "delivery.report.only.error": True, "on_delivery": self._on_failure}
         self.listener = ErrorListener()
         with asking("make a producer"):
             self._client = confluent_kafka.Producer(configuration(settings, own, demanded, self.listener))
 
     @property
-    def client(self) -> Any:
+    def client(self) -> confluent_kafka.Producer:
         """The confluent-kafka producer underneath."""
         return self._client
 
@@ -111,7 +111,7 @@ class Producer:
                 partition = self._next_partition(topic.name)
         return self.send_bytes(topic.name, key, self._codec(topic).encode(event), headers, partition)
 
-    def delete(self, table: Table[E], key: Any) -> bool:
+    def delete(self, table: Table[E], key: object) -> bool:
         """Send a tombstone: the row of this key is gone."""
         return self.send_bytes(table.name, key_bytes(key), None)
 
@@ -228,7 +228,7 @@ class Producer:
                 raise
             return len(self._client)
 
-    def _on_failure(self, error: KafkaError | None, message: Any) -> None:
+    def _on_failure(self, error: KafkaError | None, message: Message) -> None:
         if error is None:
             return
         try:
@@ -237,8 +237,8 @@ class Producer:
             self._heed(pending.__cause__)
             self._fail(error, message)
 
-    def _fail(self, error: KafkaError, message: Any) -> None:
-        failure = Failure(message.topic(), message.key(), message.value(), error.str())
+    def _fail(self, error: KafkaError, message: Message) -> None:
+        failure = Failure(str(message.topic()), message.key(), message.value(), error.str())
         self._failures.append(failure)
         self._reason = self.listener.refusal or error
 

@@ -18,8 +18,10 @@ from penstock.errors import (
 )
 from penstock.events import Event
 from penstock.log.broker import Broker
+from penstock.log.client import Configuration
 from penstock.log.dead_letters import DeadLetters, dead_letter
 from penstock.log.lease import Decision, Lease, State
+from penstock.log.message import Delivered
 from penstock.log.share_client import ShareClient
 from penstock.log.share_group import prepare
 from penstock.log.topic import DEAD_LETTERS, Table, Topic, check_name
@@ -57,7 +59,7 @@ class Queue(Generic[E]):
         lease: str | timedelta = "30 seconds",
         at_once: int = 10,
         schemas: SchemaDirectory | None = None,
-        kafka: dict[str, Any] | None = None,
+        kafka: Configuration | None = None,
     ) -> None:
         _check(topic, limit, at_once)
         self.topic = topic
@@ -115,7 +117,7 @@ class Queue(Generic[E]):
         finally:
             self.close()
 
-    def _hand_out(self, messages: list[Any]) -> Iterator[Lease[E]]:
+    def _hand_out(self, messages: list[Delivered]) -> Iterator[Lease[E]]:
         """Yield leases one by one; one that is over before its turn is somebody else's by now."""
         try:
             self._waiting.extend(self._readable(messages))
@@ -140,12 +142,12 @@ class Queue(Generic[E]):
             lease.state = "released"
         self._client.release([lease.message for lease in held])
 
-    def _readable(self, messages: list[Any]) -> list[Lease[E]]:
+    def _readable(self, messages: list[Delivered]) -> list[Lease[E]]:
         """Return leases of what is to be worked on; the rest goes to the dead letters at once."""
         until = time.monotonic() + self._lease.total_seconds()
         events, failures = self._decoded(messages)
         good: list[Lease[E]] = []
-        dead: list[tuple[Any, DataError | str]] = []
+        dead: list[tuple[Delivered, DataError | str]] = []
         for place, (event, message) in enumerate(zip(events, messages, strict=True)):
             if event is None:
                 dead.append((message, failures[place]))
@@ -160,7 +162,7 @@ class Queue(Generic[E]):
             raise
         return good
 
-    def _decoded(self, messages: list[Any]) -> Decoded[E]:
+    def _decoded(self, messages: list[Delivered]) -> Decoded[E]:
         """Decode; an outage is sat out while the leases last, because giving them back counts."""
         until = time.monotonic() + self._lease.total_seconds() * _SIT_OUT
         while True:
@@ -173,7 +175,7 @@ class Queue(Generic[E]):
                 self._give_up(messages, error)
                 raise
 
-    def _give_up(self, messages: list[Any], error: Exception) -> None:
+    def _give_up(self, messages: list[Delivered], error: Exception) -> None:
         """Give back what can't be decoded now; the broker would drop unseen what it hands out too often."""
         worn = [message for message in messages if message.delivery_count() > self.limit]
         self._client.release([message for message in messages if message not in worn])
@@ -201,7 +203,7 @@ class Queue(Generic[E]):
             )
         return decision
 
-    def _bury(self, dead: list[tuple[Any, DataError | str]]) -> str | None:
+    def _bury(self, dead: list[tuple[Delivered, DataError | str]]) -> str | None:
         """Accept messages once their dead letters are in the log; if they can't be, give them back."""
         if not dead:
             return None
@@ -215,7 +217,7 @@ class Queue(Generic[E]):
             raise
         return self._client.accept(messages)
 
-    def _too_often(self, message: Any, reason: str) -> str:
+    def _too_often(self, message: Delivered, reason: str) -> str:
         return f"delivered {message.delivery_count()} times, the limit is {self.limit}: {reason}"
 
 

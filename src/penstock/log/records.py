@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from penstock.events import Event
+from penstock.log.message import Received
 
 E = TypeVar("E", bound=Event)
 
@@ -14,25 +15,24 @@ class Placed:
 
     __slots__ = ("_message",)
 
-    def __init__(self, message: Any) -> None:
+    def __init__(self, message: Received) -> None:
         self._message = message
 
     @property
     def topic(self) -> str:
-        return str(self._message.topic())
+        return self._message.topic()
 
     @property
     def partition(self) -> int:
-        return int(self._message.partition())
+        return self._message.partition()
 
     @property
     def offset(self) -> int:
-        return int(self._message.offset())
+        return self._message.offset()
 
     @property
     def key(self) -> bytes | None:
-        key: bytes | None = self._message.key()
-        return key
+        return self._message.key()
 
     @property
     def written(self) -> datetime:
@@ -49,7 +49,7 @@ class Record(Placed, Generic[E]):
 
     __slots__ = ("event",)
 
-    def __init__(self, event: E | None, message: Any) -> None:
+    def __init__(self, event: E | None, message: Received) -> None:
         super().__init__(message)
         self.event = event
 
@@ -62,7 +62,7 @@ class Batch(Generic[E]):
 
     __slots__ = ("_messages", "dead", "events")
 
-    def __init__(self, events: list[E | None], messages: list[Any], dead: int) -> None:
+    def __init__(self, events: list[E | None], messages: list[Received], dead: int) -> None:
         self.events = events
         self.dead = dead
         self._messages = messages

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from confluent_kafka import TopicPartition
 
@@ -18,6 +17,7 @@ from penstock.log.client import asking, committed, patiently
 from penstock.log.cursor import Cursor
 from penstock.log.dead_letters import DeadLetter
 from penstock.log.identity import TopicIdentity
+from penstock.log.message import Received
 from penstock.log.producer import Producer
 from penstock.log.topic import DEAD_LETTERS
 from penstock.log.writer import Writer
@@ -84,7 +84,7 @@ class _Letters:
         self.start = max(cursor.beginnings()[0], self._known())
         cursor.go_to({0: self.start})
 
-    def chunks(self) -> Iterator[tuple[list[Any], int]]:
+    def chunks(self) -> Iterator[tuple[list[Received], int]]:
         """Yield letters with the position after them; control records leave gaps in the offsets."""
         for messages in self._cursor.chunks_to({0: self.end}, _CHUNK):
             yield messages, self._cursor.position[0]
@@ -130,7 +130,7 @@ def _redriven(
 
 def _send_again(
     producer: Producer,
-    message: Any,
+    message: Received,
     letter: DeadLetter,
     readable: Callable[[bytes | None], object] | None,
 ) -> bool:

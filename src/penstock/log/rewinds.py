@@ -1,9 +1,10 @@
 """What counts of the messages that were collected, and where reading has to go back to."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from confluent_kafka import TopicPartition
+
+from penstock.log.message import Received
 
 
 class Rewinds:
@@ -40,14 +41,14 @@ class Rewinds:
         self._revoked.clear()
         self._sought.clear()
 
-    def current(self, messages: list[Any]) -> list[Any]:
+    def current(self, messages: list[Received]) -> list[Received]:
         """Return the messages that are still this member's, and in their turn."""
         if not self._revoked and not self.back:
             return messages
         gone = self._revoked | self.back.keys()
         return [message for message in messages if message.partition() not in gone]
 
-    def read_again(self, messages: Iterable[Any]) -> None:
+    def read_again(self, messages: Iterable[Received]) -> None:
         """Go back to the first of these messages in each partition."""
         for message in messages:
             partition, offset = message.partition(), message.offset()

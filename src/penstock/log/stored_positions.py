@@ -15,6 +15,7 @@ from penstock.events import new_id
 from penstock.log.identity import mark
 
 Connection = psycopg.Connection[Any]
+Cursor = psycopg.Cursor[tuple[Any, ...]]
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('penstock', 0))"
 _EXISTS = "SELECT to_regnamespace('penstock') IS NOT NULL, to_regclass('penstock.positions') IS NOT NULL"
 _CREATE = """
@@ -91,9 +92,9 @@ class StoredPositions:
         self._at.update({each.partition: each.offset for each in found})
         return found
 
-    def _claimed(self, cursor: Any, start: TopicPartition, id: str | None) -> TopicPartition:
+    def _claimed(self, cursor: Cursor, start: TopicPartition, id: str | None) -> TopicPartition:
         row = [self._group, self._topic, start.partition, id, start.offset, self._owner]
-        offset, known = cursor.execute(_CLAIM, row).fetchone()
+        [(offset, known)] = cursor.execute(_CLAIM, row).fetchall()
         return mark(TopicPartition(self._topic, start.partition, offset), known)
 
     def owned(self, partitions: Iterable[int]) -> dict[int, int]:
@@ -121,7 +122,7 @@ class StoredPositions:
             self._refuse_unless(TransactionStatus.INTRANS, _FAILED)
         self._at.update(ends)
 
-    def _move(self, cursor: Any, ends: Mapping[int, int]) -> None:
+    def _move(self, cursor: Cursor, ends: Mapping[int, int]) -> None:
         rows = [
             (end, self._group, self._topic, partition, self._owner, self._at.get(partition))
             for partition, end in sorted(ends.items())
@@ -140,7 +141,7 @@ class StoredPositions:
             )
 
     @contextmanager
-    def _transaction(self) -> Iterator[Any]:
+    def _transaction(self) -> Iterator[Cursor]:
         self.refuse_open_transaction()
         with (
             self._connection.transaction(),

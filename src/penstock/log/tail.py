@@ -10,6 +10,7 @@ import msgspec
 
 from penstock.errors import DataError
 from penstock.log.cursor import Cursor
+from penstock.log.message import Received
 from penstock.log.positions import from_beginning, from_end, from_time
 from penstock.schemas import Codec
 from penstock.settings import Settings
@@ -42,7 +43,7 @@ def _utc(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _line(message: Any, codec: Codec[Any] | None, plain: Callable[[bytes], Any]) -> Line:
+def _line(message: Received, codec: Codec[Any] | None, plain: Callable[[bytes], Any]) -> Line:
     return {
         "partition": message.partition(),
         "offset": message.offset(),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 from uuid import UUID
 
 from penstock.durations import duration
@@ -157,7 +157,7 @@ def check_name(name: str) -> str:
     return name
 
 
-def key_bytes(value: Any) -> bytes | None:
+def key_bytes(value: object) -> bytes | None:
     """Return a key as it is written to the log, the same for every producer."""
     if value is None or isinstance(value, bytes):
         return value

@@ -1,13 +1,13 @@
 """A producer of transactions, and the rules that everybody who writes in transactions has to follow."""
 
 from datetime import timedelta
-from typing import Any
 
+import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException
 
 from penstock.durations import duration
 from penstock.errors import InternalError
-from penstock.log.client import TIMEOUT, ErrorListener, undisguised
+from penstock.log.client import TIMEOUT, Configuration, ErrorListener, undisguised
 from penstock.log.producer import Producer
 from penstock.schemas import SchemaDirectory
 from penstock.settings import Settings
@@ -31,10 +31,11 @@ class TransactionalProducer:
         *,
         linger: str | timedelta = "5 ms",
         schemas: SchemaDirectory | None = None,
-        kafka: dict[str, Any] | None = None,
+        kafka: Configuration | None = None,
     ) -> None:
         self.id = id
-        demanded = (kafka or {}) | {
+        demanded = {
+            **(kafka or {}),
             "transactional.id": id,
             "transaction.timeout.ms": duration(timeout) // timedelta(milliseconds=1),
         }
@@ -42,7 +43,7 @@ class TransactionalProducer:
         self.is_open = False  # whether a transaction has begun and is not committed
 
     @property
-    def client(self) -> Any:
+    def client(self) -> confluent_kafka.Producer:
         """The confluent-kafka producer underneath."""
         return self.producer.client
 

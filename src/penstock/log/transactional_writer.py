@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from penstock.errors import PenstockError, SinkError, TargetError
 from penstock.log.access import access_error
-from penstock.log.client import TIMEOUT, metadata, undisguised
+from penstock.log.client import TIMEOUT, Configuration, metadata, undisguised
 from penstock.log.last_record import last_record
 from penstock.log.transactional_producer import FENCED, TransactionalProducer
 from penstock.settings import Settings
@@ -27,7 +27,7 @@ _HOPELESS = {
 }
 # A client connects when it has something to ask, and one that asks for its coordinator before it is connected
 # rests for half a second. So these clients connect at once, and ask for topics before anything else.
-_OWN = {"enable.sparse.connections": False, "queue.buffering.max.messages": 500_000}
+_OWN: Configuration = {"enable.sparse.connections": False, "queue.buffering.max.messages": 500_000}
 
 
 class TransactionalWriter:
@@ -88,7 +88,7 @@ class TransactionalWriter:
             except BufferError:
                 self.client.poll(0.1)
 
-    def _delivered(self, error: KafkaError | None, _: Any) -> None:
+    def _delivered(self, error: KafkaError | None, _: object) -> None:
         """Keep why a message was not taken: the commit only says that some were not."""
         if error is not None and error.code() != KafkaError._PURGE_QUEUE:
             self._undelivered = self._undelivered or error
@@ -101,7 +101,7 @@ class TransactionalWriter:
         except KafkaException as error:
             raise self._error(what, self._undelivered or error.args[0]) from error
 
-    def _error(self, what: str, error: Any) -> PenstockError:
+    def _error(self, what: str, error: object) -> PenstockError:
         """One that breaks in may itself be a zombie: who is fenced, only the epoch in the ledger can say."""
         code = error.code() if isinstance(error, KafkaError) else None
         known = self._denied(what, error)
@@ -114,7 +114,7 @@ class TransactionalWriter:
             return SinkError(said, hint="another writer has broken in; the next try finds out who may stay")
         return SinkError(said, hint="is the broker up? the batch is tried again")
 
-    def _denied(self, what: str, error: Any) -> PenstockError | None:
+    def _denied(self, what: str, error: object) -> PenstockError | None:
         """An error of access, which names the topics of the transaction: the broker doesn't say which one."""
         refused = self._listener.refusal
         if refused is None and isinstance(error, KafkaError):
@@ -124,7 +124,7 @@ class TransactionalWriter:
         return access_error(what, refused, self._listener.user) if refused else None
 
 
-def _configured(settings: Settings) -> dict[str, Any]:
+def _configured(settings: Settings) -> Configuration:
     """What this producer has besides a producer's settings; the user's win, but for where keys go."""
     theirs = settings.client()
     return {name: theirs.get(name, own) for name, own in _OWN.items()} | {"partitioner": "murmur2_random"}

@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from confluent_kafka import KafkaException
 
 from penstock.durations import duration
 from penstock.events import Event, new_id
 from penstock.log.access import is_denied
-from penstock.log.client import explain
+from penstock.log.client import Configuration, explain
 from penstock.log.consumer import Consumer, Rebalance
 from penstock.log.dead_letters import DeadLetters
+from penstock.log.message import Received
 from penstock.log.positions import Position
 from penstock.log.producer import Producer
 from penstock.log.records import Batch, Record
@@ -69,7 +70,7 @@ class ExactlyOnce(Consumer[E]):
         timeout: str | timedelta = "1 minute",
         on_rebalance: Callable[[Rebalance], None] | None = None,
         schemas: SchemaDirectory | None = None,
-        kafka: dict[str, Any] | None = None,
+        kafka: Configuration | None = None,
     ) -> None:
         self._writer = Writer(settings, f"{group}.{member or new_id()}", timeout, schemas)
         super().__init__(
@@ -113,7 +114,7 @@ class ExactlyOnce(Consumer[E]):
         self._writer.abort()
         super().close()
 
-    def _commit_all(self, messages: list[Any], group: Any) -> None:
+    def _commit_all(self, messages: list[Received], group: object) -> None:
         """Commit; what the broker refuses, because the group has changed, is undone and read again."""
         done = {message.partition(): message.offset() + 1 for message in messages}
         try:

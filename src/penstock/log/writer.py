@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 from functools import partial
-from typing import Any
 
 from confluent_kafka import KafkaException, TopicPartition
 
@@ -56,7 +55,7 @@ class Writer:
             made.begin()
         return made.producer
 
-    def commit(self, positions: list[TopicPartition], group: Any) -> None:
+    def commit(self, positions: list[TopicPartition], group: object) -> None:
         """Commit what was sent together with the positions that were read."""
         made = self._opened
         try:
@@ -67,7 +66,7 @@ class Writer:
         made.client.send_offsets_to_transaction(positions, group, TIMEOUT)
         made.commit()
 
-    def _raise_denial(self, failed: DeliveryError, positions: list[TopicPartition], group: Any) -> None:
+    def _raise_denial(self, failed: DeliveryError, positions: list[TopicPartition], group: object) -> None:
         """A broken transaction has its events purged; why it is broken, it says when it is asked to go on."""
         producer = self.producer
         topics = {each.topic for each in failed.failures if isinstance(each, Failure)}

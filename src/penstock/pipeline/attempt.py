@@ -5,12 +5,13 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from penstock.documents import JsonObject
 from penstock.durations import duration
 from penstock.errors import FlowError, LogError
 from penstock.log import Broker
@@ -28,6 +29,7 @@ from penstock.pipeline.recovery import Recovery
 from penstock.pipeline.settled import SettledBatches
 from penstock.pipeline.state import pins_of, refuse_changed_state
 from penstock.points import reach
+from penstock.process.spark.java import Java
 from penstock.process.state.pinned import Pins, pinning
 from penstock.targets.sink import Sink
 
@@ -81,7 +83,7 @@ class Attempt:
         self._starts = DecoderStarts(self.checkpoint)
         self._settled = SettledBatches(self.job, self.planner, self.judge, self.checkpoint, self._starts)
 
-    def progressed(self, report: dict[str, Any]) -> None:
+    def progressed(self, report: JsonObject) -> None:
         """A batch is finished; called in another thread. The report gets what Spark does not know."""
         if self._sink is not None:
             report["durationMs"][SINK] = int(1000 * self._in_sink)
@@ -176,7 +178,7 @@ class Attempt:
             refuse_changed_state(self.job, frame, self.checkpoint, reads, pins)
         return frame
 
-    def _started(self, writer: Any, until_end: bool) -> StreamingQuery:
+    def _started(self, writer: DataStreamWriter, until_end: bool) -> StreamingQuery:
         job = self.job
         paced = {"realTime" if job.flow.mode == "realtime" else "processingTime": job.flow.trigger_interval}
         trigger = {"availableNow": True} if until_end else paced
@@ -211,7 +213,7 @@ class Attempt:
             self.failure = error
             raise
 
-    def _before_commit(self, batch: Batch, observed: Any) -> None:
+    def _before_commit(self, batch: Batch, observed: Java) -> None:
         """All rows of a batch were computed and none is committed: what must be true before, is made so."""
         self._topics.refuse_made_again()
         if self._decoders != self._present_decoders():
@@ -223,7 +225,7 @@ class Attempt:
         topics = (*self.job.topics, *self.job.flow.looks_up.values())
         return {topic.name: self.planner.decoder(topic) for topic in topics}
 
-    def _observed(self) -> Any:
+    def _observed(self) -> Java:
         """What Spark has observed in the batch that is being worked on."""
         running = self.planner.spark._jsparkSession.streams().active()
         query = next(each for each in running if each.name() == self.job.label)

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
+
+from penstock.documents import JsonObject
 
 Part = Literal["source", "state", "sink", "overhead"]
 SINK, SLOTS = "sink", "taskSlots"  # what a report of Spark's is completed with
@@ -24,7 +26,7 @@ class Bottleneck:
         return f"{self.behind:,} behind, limited by its {self.part} ({self.seconds:.1f} s)"
 
 
-def bottleneck(report: Mapping[str, Any]) -> Bottleneck | None:
+def bottleneck(report: JsonObject) -> Bottleneck | None:
     """Return what limits a flow, from Spark's report of a batch; None if nothing waits behind it.
 
     Where Spark writes results by itself, its sink can't be seen apart from the rest: None as well.
@@ -45,7 +47,7 @@ def bottleneck(report: Mapping[str, Any]) -> Bottleneck | None:
     return Bottleneck(behind, longest, parts[longest] / 1000)
 
 
-def _state(report: Mapping[str, Any]) -> float:
+def _state(report: JsonObject) -> float:
     """How long state took: the time of all tasks by how many of them run side by side."""
     took = 0.0
     for operator in report.get("stateOperators", ()):
@@ -54,7 +56,7 @@ def _state(report: Mapping[str, Any]) -> float:
     return took
 
 
-def _waiting(source: Mapping[str, Any]) -> int:
+def _waiting(source: JsonObject) -> int:
     """How many records of a source were there and have not been read; sources without offsets have none."""
     end, latest = source.get("endOffset"), source.get("latestOffset")
     if not isinstance(end, Mapping) or not isinstance(latest, Mapping):

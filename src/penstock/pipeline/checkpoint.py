@@ -2,7 +2,6 @@
 
 import json
 from datetime import UTC, datetime
-from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
@@ -10,6 +9,7 @@ from pyspark.sql import SparkSession
 from penstock.errors import FlowError, LedgerError
 from penstock.log.ledger import Batch, Entry, Offsets
 from penstock.points import reach
+from penstock.process.spark.java import Java
 
 _READY = ".ready"  # behind the name of a file that is whole and not yet in its place
 
@@ -19,7 +19,7 @@ class Checkpoint:
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         self.path = path
-        jvm: Any = spark._jvm
+        jvm: Java = spark._jvm
         self._make_path = jvm.org.apache.hadoop.fs.Path
         root = self._make_path(path)
         self._files = root.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())

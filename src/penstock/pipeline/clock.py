@@ -8,14 +8,14 @@ after the last tick is looked up in the log.
 import json
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import timedelta
 from functools import cached_property
-from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from penstock.documents import JsonObject
 from penstock.durations import duration
 from penstock.events import new_id
 from penstock.log import Broker
@@ -51,7 +51,7 @@ class Clock:
     def __init__(self, planner: Planner, job: Job, checkpoint: Checkpoint, report: Report) -> None:
         self.topic = job.identity.clock
         self.columns: dict[int, SourceColumn] = {}
-        self.reports: deque[dict[str, Any]] = deque()  # of batches, filled by another thread
+        self.reports: deque[JsonObject] = deque()  # of batches, filled by another thread
         self._planner, self._job, self._checkpoint, self._report = planner, job, checkpoint, report
         self._times = EventTimes(planner, {topic.name: topic for topic in job.topics})
         self._tracker = self._times.tracker
@@ -281,7 +281,7 @@ class Clock:
 
     def _tick(self, *, clock: bool) -> None:
         reach("clock.tick", self._job.label)
-        tick: Mapping[str, Any] = {
+        tick: JsonObject = {
             "generation": self._generation,
             "time": self._tracker.reached,
             "clock": clock,

@@ -4,9 +4,8 @@ What was late is a matter of when batches were cut, so that the results of windo
 recomputed one by one. But no row may be missing from the sum.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -14,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
+from penstock.documents import JsonObject
 from penstock.durations import MICROSECOND
 from penstock.process.columns.lineage import Lineage, lineage_of
 from penstock.process.columns.names import SOURCE, START
@@ -51,7 +51,7 @@ class Conservation:
         return self.taken == self.emitted + self.waiting + self.sent + self.dropped
 
 
-def windows_of(results: DataFrame) -> Mapping[str, Any] | None:
+def windows_of(results: DataFrame) -> JsonObject | None:
     """What a flow's results say of their windows; None if they have no late policy."""
     return results.schema[ROWS].metadata.get(WINDOWS) if ROWS in results.columns else None
 

@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
+from penstock.documents import JsonObject
 from penstock.log.ledger import Offsets
 from penstock.pipeline.checkpoint import Checkpoint
 
@@ -24,7 +24,7 @@ class DecoderStarts:
         """Write down, before the flow starts, where decoders begin that are not those of its last run."""
         known = json.loads(self._checkpoint.read(_WRITTEN) or "{}")
         reached = self._checkpoint.position()
-        now: dict[str, Any] = {
+        now: JsonObject = {
             topic: {"decoder": decoder, "since": _spelled(reached.get(topic))}
             for topic, decoder in decoders.items()
         }

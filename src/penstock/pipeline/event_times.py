@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from penstock.documents import Json, JsonObject
 from penstock.log import Broker, Topic
 from penstock.log.ledger import Offsets
 from penstock.pipeline.observed import PLACES, Observation, maxima
@@ -28,7 +29,7 @@ class _Source:
     end: _Read
     latest: _Read
     rows: int
-    report: Mapping[str, Any]
+    report: JsonObject
 
 
 @dataclass
@@ -66,7 +67,7 @@ class EventTimes:
         self._observed.append((topic, observation))
         return observation.of(rows)
 
-    def hear(self, reports: Sequence[Mapping[str, Any]]) -> bool:
+    def hear(self, reports: Sequence[JsonObject]) -> bool:
         """Learn from the reports of batches; True if they brought events."""
         heard = [each for report in reports for each in self._sources(report)]
         last = {each.topic: each.end for each in heard}
@@ -75,7 +76,7 @@ class EventTimes:
             self.note_unread(each.topic, each.end, each.latest)
         return any(each.rows for each in heard)
 
-    def _sources(self, report: Mapping[str, Any]) -> Iterator["_Source"]:
+    def _sources(self, report: JsonObject) -> Iterator["_Source"]:
         for source in report["sources"]:
             start, end, latest = (
                 _offsets(source.get(f"{name}Offset")) for name in ("start", "end", "latest")
@@ -161,7 +162,7 @@ class EventTimes:
         return tuple(dict.fromkeys([*map(str, range(count)), *heard]))[:PLACES]
 
 
-def _offsets(found: Any) -> dict[str, dict[int, int]]:
+def _offsets(found: Json) -> dict[str, dict[int, int]]:
     """Offsets as a report of Spark's spells them; it has none for a source that was not read."""
     return {
         topic: {int(number): offset for number, offset in partitions.items()}

@@ -5,8 +5,9 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
+from penstock.documents import JsonObject
 from penstock.errors import (
     ConfigurationError,
     DataError,
@@ -84,7 +85,7 @@ class FlowRun:
             return not self._thread.is_alive()
         return True
 
-    def progressed(self, report: dict[str, Any]) -> None:
+    def progressed(self, report: JsonObject) -> None:
         """A batch is finished."""
         if self._attempt is not None:
             self._attempt.progressed(report)

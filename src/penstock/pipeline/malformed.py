@@ -17,6 +17,7 @@ from penstock.log.ledger import Batch, Entry, Offsets
 from penstock.log.ranges import Ranges
 from penstock.pipeline.job import Job
 from penstock.pipeline.plan import MALFORMED, Planner
+from penstock.process.spark.java import Java
 from penstock.targets.kafka.dead_letters import (
     DeadLetterWork,
     read_judged,
@@ -113,7 +114,7 @@ def _earlier(one: Mapping[int, int], other: Mapping[int, int]) -> dict[int, int]
     return {each: min(at[each] for at in (one, other) if each in at) for each in {*one, *other}}
 
 
-def counts(job: Job, observed: Any) -> dict[str, int | None]:
+def counts(job: Job, observed: Java) -> dict[str, int | None]:
     """Read from Spark's observed metrics how many malformed records each source of a job had.
 
     A source that the plan had no use for was not looked at: nothing is known of it.
@@ -121,12 +122,12 @@ def counts(job: Job, observed: Any) -> dict[str, int | None]:
     return {name: count_in(observed, f"{MALFORMED}{name}") for name in (*job.flow.reads, *job.flow.looks_up)}
 
 
-def observed_in(frame: DataFrame) -> Any:
+def observed_in(frame: DataFrame) -> Java:
     """What Spark has observed in a DataFrame that was run."""
     return frame._jdf.queryExecution().observedMetrics()
 
 
-def count_in(observed: Any, name: str) -> int | None:
+def count_in(observed: Java, name: str) -> int | None:
     """Read a count from Spark's observed metrics; None if there is none of this name."""
     return int(observed.apply(name).getLong(0)) if observed.contains(name) else None
 

@@ -4,13 +4,13 @@ An observation can't group rows: each writer that is known when the flow is plan
 others it is only known that there were some.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from penstock.documents import JsonObject
 from penstock.identity import LABEL, VERSION
 from penstock.process.columns.names import SOURCE
 from penstock.process.time.watermark import TimeLine
@@ -41,7 +41,7 @@ class Observation:
         placed = rows.withColumn(_MADE, _made()).withColumn(_SLOT, self._slot())
         return placed.observe(self.name, *self._metrics()).drop(_MADE, _SLOT)
 
-    def read(self, report: Mapping[str, Any]) -> _Maxima | None:
+    def read(self, report: JsonObject) -> _Maxima | None:
         """Return what a batch's report says; None if there were writers that have no place in it."""
         found = report.get("observedMetrics", {}).get(self.name)
         if found is None or found.get(_OTHERS):

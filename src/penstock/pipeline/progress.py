@@ -5,8 +5,8 @@ import sqlite3
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from penstock.documents import JsonObject
 from penstock.log.ledger import Offsets
 from penstock.pipeline.bottleneck import Bottleneck, bottleneck
 
@@ -31,10 +31,10 @@ class Progress:
     rows: int
     seconds: float
     watermark: str | None
-    details: dict[str, Any]
+    details: JsonObject
 
     @classmethod
-    def of(cls, pipeline: str, flow: str, report: dict[str, Any]) -> "Progress":
+    def of(cls, pipeline: str, flow: str, report: JsonObject) -> "Progress":
         """Read Spark's report of a batch."""
         return cls(
             pipeline,

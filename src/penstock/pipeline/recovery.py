@@ -1,7 +1,6 @@
 """Going on from the ledger: a flow without state that lost its checkpoint stands where its sink does."""
 
 from collections.abc import Callable
-from typing import Any
 
 from pyspark.sql import DataFrame
 
@@ -14,9 +13,10 @@ from penstock.pipeline.plan import Planner, Span
 from penstock.pipeline.read_topics import ReadTopics
 from penstock.pipeline.state import is_stateful
 from penstock.points import reach
+from penstock.process.spark.java import Java
 from penstock.targets.sink import Sink
 
-Settle = Callable[[Batch, Any], None]
+Settle = Callable[[Batch, Java], None]
 
 
 class Recovery:

@@ -10,12 +10,14 @@ from collections.abc import Iterable
 from contextlib import suppress
 from functools import cached_property
 from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
+from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
+from penstock.documents import JsonObject
 from penstock.errors import EngineError, FlowError
 from penstock.log import Broker, DeadLetters, Groups, apply
 from penstock.log.topic import DEAD_LETTERS
@@ -138,7 +140,7 @@ class Runner:
     ) -> None:
         self.stop()
 
-    def took(self, progress_report: dict[str, Any]) -> None:
+    def took(self, progress_report: JsonObject) -> None:
         """A batch of one of the pipeline's flows is finished."""
         found = (each for each in self.runs.values() if each.job.label == progress_report["name"])
         run = next(found, None)
@@ -221,20 +223,20 @@ class _Listener(StreamingQueryListener):
         self._runner = runner
 
     @cached_property
-    def _jlistener(self) -> Any:
-        java: Any = self._runner.spark._jvm
+    def _jlistener(self) -> JavaObject:
+        java: JavaObject = self._runner.spark._jvm
         return java.org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper(self)
 
-    def onQueryStarted(self, event: Any) -> None:
+    def onQueryStarted(self, event: JavaObject) -> None:
         pass
 
-    def onQueryIdle(self, event: Any) -> None:
+    def onQueryIdle(self, event: JavaObject) -> None:
         pass
 
-    def onQueryTerminated(self, event: Any) -> None:
+    def onQueryTerminated(self, event: JavaObject) -> None:
         pass
 
-    def onQueryProgress(self, event: Any) -> None:
+    def onQueryProgress(self, event: JavaObject) -> None:
         self._runner.took(json.loads(event.progress().json()))
 
     class Java:

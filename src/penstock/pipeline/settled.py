@@ -5,8 +5,8 @@ itself, and the batch is settled right behind; a mark beside the checkpoint says
 """
 
 import json
-from typing import Any
 
+from penstock.documents import JsonObject
 from penstock.errors import FlowError, LogError
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.decoders import DecoderStarts
@@ -71,7 +71,7 @@ class SettledBatches:
         self._write(committed)
 
     @property
-    def _mark(self) -> dict[str, Any] | None:
+    def _mark(self) -> JsonObject | None:
         text = self._checkpoint.read(_MARK)
         return None if text is None else dict(json.loads(text))
 

@@ -4,10 +4,10 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark.sql import DataFrame
 
+from penstock.documents import Json, JsonObject
 from penstock.errors import FlowError
 from penstock.identity import is_clock
 from penstock.pipeline.checkpoint import Checkpoint
@@ -51,7 +51,7 @@ class Finding:
 
 def describe_state(
     version: str, frame: DataFrame, reads: Sequence[str], pins: Pins | None = None
-) -> dict[str, Any]:
+) -> JsonObject:
     """Say what a flow reads and what state it keeps, to be compared when it is started the next time.
 
     Columns stand under the oldest names that their topics' upcasters know: these stay. Of joins and
@@ -67,7 +67,7 @@ def describe_state(
     }
 
 
-def compare_state(before: dict[str, Any], after: dict[str, Any]) -> Iterator[Finding]:
+def compare_state(before: JsonObject, after: JsonObject) -> Iterator[Finding]:
     """Yield what becomes of each topic's position and each step's state.
 
     >>> old = {"version": "1", "reads": ["a"], "state": [{"step": "Aggregate", "shape": ["card string"]}]}
@@ -94,7 +94,7 @@ def _sources(plan: Node) -> list[str]:
     return list(dict.fromkeys(str(topic) for topic in topics if topic is not None))
 
 
-def _positions_are_swapped(before: dict[str, Any], after: dict[str, Any]) -> bool:
+def _positions_are_swapped(before: JsonObject, after: JsonObject) -> bool:
     """Whether Spark would take the position of one topic for that of another.
 
     Native windows that follow an idle clock were once planned the other way round, by a release that did not
@@ -152,8 +152,8 @@ def _is_stateful(node: Node) -> bool:
     return node.streaming and node.name.startswith(_STATEFUL)
 
 
-def _operator(node: Node) -> dict[str, Any]:
-    step: dict[str, Any] = {"step": node.name, "shape": [_spelled(each) for each in node.columns]}
+def _operator(node: Node) -> JsonObject:
+    step: JsonObject = {"step": node.name, "shape": [_spelled(each) for each in node.columns]}
     frames = (StateDescription.of_column(each["metadata"]) for each in node.columns)
     if found := next((each for each in frames if each is not None), None):
         step["frame"] = found.to_json()
@@ -181,11 +181,11 @@ def _name(column: Column) -> str:
     return Lineage.read(name, column["metadata"]).original(name)
 
 
-def _type(type: Any) -> str:
+def _type(type: Json) -> str:
     return type if isinstance(type, str) else json.dumps(_plain(type), sort_keys=True)
 
 
-def _plain(type: Any) -> Any:
+def _plain(type: Json) -> Json:
     """A type without what goes with its fields, which are called by their oldest names."""
     match type:
         case {"type": "struct", "fields": fields}:
@@ -197,7 +197,7 @@ def _plain(type: Any) -> Any:
     return type
 
 
-def _plain_field(field: Column) -> dict[str, Any]:
+def _plain_field(field: Column) -> JsonObject:
     return {**field, "name": _name(field), "type": _plain(field["type"]), "metadata": {}}
 
 
@@ -212,7 +212,7 @@ def _topic(name: str, before: bool, after: bool) -> Finding:
     return Finding(subject, False, "it is new, and a checkpoint's topics are fixed")
 
 
-def _step(number: int, old: dict[str, Any] | None, new: dict[str, Any] | None) -> Finding:
+def _step(number: int, old: JsonObject | None, new: JsonObject | None) -> Finding:
     name = (old or new or {})["step"]
     subject = f"state of step {number} ({name})"
     if new is None:
@@ -224,7 +224,7 @@ def _step(number: int, old: dict[str, Any] | None, new: dict[str, Any] | None) -
     return _same_step(subject, old, new)
 
 
-def _same_step(subject: str, old: dict[str, Any], new: dict[str, Any]) -> Finding:
+def _same_step(subject: str, old: JsonObject, new: JsonObject) -> Finding:
     if "frame" in old and "frame" in new:
         before, after = (StateDescription.read(each["frame"]) for each in (old, new))
         reasons = list(difficulties(before, after))

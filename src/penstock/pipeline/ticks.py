@@ -1,20 +1,19 @@
 """The topic of a flow's clock: ticks are written, and the last one of a checkpoint can be found."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import confluent_kafka
 import msgspec
 from confluent_kafka import KafkaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from penstock.documents import JsonObject
 from penstock.log import Broker
 from penstock.log.access import is_denied
 from penstock.log.client import TIMEOUT, ErrorListener, asking, configuration, explain
 from penstock.log.cursor import Cursor
 from penstock.log.last_record import last_message
 from penstock.log.ledger import Offsets
+from penstock.log.message import Received
 from penstock.process.wire.source import kafka_rows
 from penstock.settings import Settings
 
@@ -27,7 +26,7 @@ class Ticks:
 
     def __init__(self, settings: Settings, topic: str) -> None:
         self.topic = topic
-        self.position: Mapping[str, Any] = {}  # up to where the last one speaks
+        self.position: Offsets = {}  # up to where the last one speaks
         self._settings = settings
         self._listener = ErrorListener()
         self._producer: confluent_kafka.Producer | None = None
@@ -40,7 +39,7 @@ class Ticks:
         """The offset that the next tick gets."""
         return Broker(self._settings).end(self.topic, 0)
 
-    def write(self, tick: Mapping[str, Any]) -> bool:
+    def write(self, tick: JsonObject) -> bool:
         """Write a tick; False if the broker did not take it, and the next one has to say it."""
         what = f"write to {self.topic!r}"
         failed: list[KafkaError] = []
@@ -70,10 +69,10 @@ class Ticks:
         wanted = tick.where((F.col("generation") == generation) & F.col("time").isNotNull())
         return wanted.select(F.timestamp_micros("time").alias("time"), "clock")
 
-    def last(self, generation: str | None = None) -> dict[str, Any] | None:
+    def last(self, generation: str | None = None) -> JsonObject | None:
         """Return the last tick of a checkpoint, or of all."""
 
-        def is_wanted(message: Any) -> bool:
+        def is_wanted(message: Received) -> bool:
             return generation in (None, _tick(message).get("generation"))
 
         with Cursor(self.topic, self._settings, [0]) as cursor:
@@ -86,6 +85,6 @@ class Ticks:
             self._producer.flush(5)
 
 
-def _tick(message: Any) -> dict[str, Any]:
-    found: dict[str, Any] = msgspec.json.decode(message.value())
+def _tick(message: Received) -> JsonObject:
+    found: JsonObject = msgspec.json.decode(message.value() or b"")
     return found

@@ -7,8 +7,8 @@ partition of a topic that the flow reads, or where it has none the lane of its s
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from penstock.documents import JsonObject
 from penstock.identity import LABEL
 from penstock.process.time.watermark import TimeLine
 
@@ -185,12 +185,12 @@ class WatermarkTracker:
         heard = self._heard.get((demand.line.source, writer))
         return heard is not None and self.last is not None and self.last - heard >= demand.idle
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return what is to be kept of it."""
         lines = [[*vars(line).values(), writers] for line, writers in self.maxima.items()]
         return {"reached": self.reached, "maxima": lines}
 
-    def restore(self, kept: Mapping[str, Any]) -> None:
+    def restore(self, kept: JsonObject) -> None:
         """Take over what was kept."""
         self.reached = kept["reached"]
         self.maxima = {TimeLine(*line): dict(writers) for *line, writers in kept["maxima"]}

@@ -20,6 +20,7 @@ from penstock.pipeline.job import Job, dead_letter_maker, flow_job
 from penstock.pipeline.malformed import between, count_in, counts, observed_in
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Planner, Span, named_topics
+from penstock.process.spark.java import Java
 from penstock.process.spark.java_errors import java_errors
 from penstock.process.spark.logical import logical_plan, reads_everything
 from penstock.process.time.horizon import up_to
@@ -171,7 +172,7 @@ class _Verifier:
             **compared._asdict(),
         )
 
-    def _note_clean(self, job: Job, firsts: Offsets, position: Offsets, observed: Any) -> None:
+    def _note_clean(self, job: Job, firsts: Offsets, position: Offsets, observed: Java) -> None:
         """Keep in mind where a flow has met nothing malformed: nobody need decode that once more."""
         counted = counts(job, observed)
         for argument, topic in job.flow.reads.items():

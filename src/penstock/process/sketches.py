@@ -4,7 +4,6 @@ They are Spark's own aggregates, so they run in every mode and in native windows
 """
 
 from math import ceil, log2
-from typing import Any
 
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
@@ -61,7 +60,7 @@ def counts(column: str, *, error: float = 0.001, confidence: float = 0.99, seed:
     return F.count_min_sketch(column, F.lit(_checked(error, 1e-6)), F.lit(confidence), F.lit(seed))
 
 
-def estimate(spark: SparkSession, sketch: bytes, value: Any) -> int:
+def estimate(spark: SparkSession, sketch: bytes, value: object) -> int:
     """About how often a value occurs, by a sketch of `counts`."""
     reader = spark._jvm.org.apache.spark.util.sketch.CountMinSketch  # type: ignore[union-attr]
     return int(reader.readFrom(sketch).estimateCount(value))

@@ -1,10 +1,10 @@
 """A request to the registry, read and checked, and the refusals it may earn."""
 
-from typing import Any
 from urllib.parse import unquote
 
 from starlette.requests import Request
 
+from penstock.documents import Json, JsonObject
 from penstock.registry.records import Reference
 from penstock.registry.registry import SCHEMA_NOT_FOUND, Registry
 from penstock.registry.rules import metadata_text, rules_text
@@ -29,7 +29,7 @@ class Refusal(Exception):
 class Asked:
     """A request, with its body read: what handlers look at."""
 
-    def __init__(self, request: Request, registry: Registry, body: dict[str, Any]) -> None:
+    def __init__(self, request: Request, registry: Registry, body: JsonObject) -> None:
         self.registry = registry
         self.body = body
         self._request = request
@@ -99,7 +99,7 @@ class Asked:
                 raise Refusal(422, INVALID_SCHEMA, f"`{name}` is not supported; {hint}")
 
 
-def _reference(given: Any) -> Reference:
+def _reference(given: Json) -> Reference:
     match given:
         case {"name": str(name), "subject": str(subject), "version": version} if name:
             return Reference(name, subject, _version(version))
@@ -108,7 +108,7 @@ def _reference(given: Any) -> Reference:
     )
 
 
-def _version(given: Any) -> int:
+def _version(given: Json) -> int:
     whole = isinstance(given, int) and not isinstance(given, bool) and abs(given) < 2**31
     if whole or (isinstance(given, str) and _is_number(given)):
         return int(given)

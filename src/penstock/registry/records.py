@@ -5,9 +5,10 @@ key of its own and stays for ever, while settings and deletions are states of wh
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
 
+from penstock.documents import Json, JsonObject
 from penstock.schemas.compatibility import Mode, SchemaKind
 
 
@@ -40,11 +41,11 @@ class SchemaRecord:
     rules: str | None = None
 
     @property
-    def content(self) -> tuple[Any, ...]:
+    def content(self) -> tuple[object, ...]:
         """What makes two schemas the same."""
         return (self.kind, self.canonical, self.references, self.metadata, self.rules)
 
-    def key(self) -> dict[str, Any]:
+    def key(self) -> JsonObject:
         return {"type": "schema", "subject": self.subject, "version": self.version, "nonce": self.nonce}
 
 
@@ -55,7 +56,7 @@ class ModeRecord:
     subject: str | None
     mode: Mode | None
 
-    def key(self) -> dict[str, Any]:
+    def key(self) -> JsonObject:
         return {"type": "mode", "subject": self.subject}
 
 
@@ -67,7 +68,7 @@ class DeleteRecord:
     version: int
     permanent: bool
 
-    def key(self) -> dict[str, Any]:
+    def key(self) -> JsonObject:
         return {"type": "delete", "subject": self.subject, "version": self.version}
 
 
@@ -88,23 +89,26 @@ def from_message(key: bytes | None, value: bytes | None) -> Record | None:
     """Return the record of a message; None for what is not ours."""
     try:
         kind, values = json.loads(key or b"")["type"], json.loads(value or b"")
-        record: Record = _READERS[kind](values)
+        return _READERS[kind](values)
     except (ValueError, KeyError, TypeError):
         return None
-    return record
 
 
-def _dump(value: Any) -> bytes:
+def _dump(value: Json) -> bytes:
     return json.dumps(value, separators=(",", ":"), sort_keys=True).encode()
 
 
-def _schema(values: dict[str, Any]) -> SchemaRecord:
+def _schema(values: JsonObject) -> SchemaRecord:
     references = tuple(Reference(**each) for each in values.pop("references"))
     return SchemaRecord(**{**values, "kind": SchemaKind(values["kind"])}, references=references)
 
 
-def _mode(values: dict[str, Any]) -> ModeRecord:
+def _mode(values: JsonObject) -> ModeRecord:
     return ModeRecord(values["subject"], Mode(values["mode"]) if values["mode"] else None)
 
 
-_READERS: dict[str, Any] = {"schema": _schema, "mode": _mode, "delete": lambda values: DeleteRecord(**values)}
+_READERS: dict[str, Callable[[JsonObject], Record]] = {
+    "schema": _schema,
+    "mode": _mode,
+    "delete": lambda values: DeleteRecord(**values),
+}

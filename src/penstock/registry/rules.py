@@ -1,8 +1,8 @@
 """Rules and metadata that clients keep with a schema: read, checked for their form, never changed."""
 
 import json
-from typing import Any
 
+from penstock.documents import Json
 from penstock.errors import InvalidSchemaError
 from penstock.registry.records import SchemaRecord
 
@@ -10,7 +10,7 @@ _NONE = "{}"
 _LISTS = ("migrationRules", "domainRules", "encodingRules")
 
 
-def metadata_text(given: Any) -> str | None:
+def metadata_text(given: Json) -> str | None:
     """The JSON text of a `metadata`, None if there is none."""
     if given is None:
         return None
@@ -21,7 +21,7 @@ def metadata_text(given: Any) -> str | None:
     return _dump(given)
 
 
-def rules_text(given: Any) -> str | None:
+def rules_text(given: Json) -> str | None:
     """The JSON text of a `ruleSet`, None if there is none."""
     if given is None:
         return None
@@ -52,7 +52,7 @@ def run_at_write(rules: str | None) -> list[str]:
     return [str(rule["name"]) for rule in found if rule.get("mode") != "READ" and not rule.get("disabled")]
 
 
-def _is_list_of_rules(value: Any) -> bool:
+def _is_list_of_rules(value: Json) -> bool:
     if value is None:
         return True
     return isinstance(value, list) and all(
@@ -60,11 +60,11 @@ def _is_list_of_rules(value: Any) -> bool:
     )
 
 
-def _dump(value: Any) -> str:
+def _dump(value: Json) -> str:
     return json.dumps(_filled(value), separators=(",", ":"), sort_keys=True)
 
 
-def _filled(value: Any) -> Any:
+def _filled(value: Json) -> Json:
     """A value without its empty parts: some clients send back as empty what they were not given."""
     if isinstance(value, list):
         return [_filled(each) for each in value]

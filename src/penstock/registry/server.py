@@ -3,7 +3,6 @@
 import json
 from collections.abc import Awaitable, Callable
 from math import isinf
-from typing import Any
 
 import anyio
 import uvicorn
@@ -15,6 +14,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from penstock.documents import Json, JsonObject
 from penstock.errors import (
     IncompatibleSchemaError,
     InvalidSchemaError,
@@ -38,12 +38,12 @@ _LONGEST_MESSAGE = 20_000
 _JUDGED_AT_ONCE, _MOST_WAITING = 16, 200
 TIMED_OUT = 50002
 _WITH_BODY = ("POST", "PUT")
-Answer = Callable[[Asked], Any]
+Answer = Callable[[Asked], Json]
 _BY_ID = ("schema", "schemaType", "references", "metadata", "ruleSet")
 _PLACE = ("subject", "version")
 
 
-def _shown(record: SchemaRecord, *names: str) -> dict[str, Any]:
+def _shown(record: SchemaRecord, *names: str) -> JsonObject:
     whole = {
         "subject": record.subject,
         "version": record.version,
@@ -59,12 +59,12 @@ def _shown(record: SchemaRecord, *names: str) -> dict[str, Any]:
     }
 
 
-def _register(asked: Asked) -> Any:
+def _register(asked: Asked) -> JsonObject:
     subject, metadata, rules = asked.path("subject"), asked.metadata(), asked.rules()
     return _shown(asked.registry.register(subject, *asked.schema(), metadata=metadata, rules=rules))
 
 
-def _lookup(asked: Asked) -> Any:
+def _lookup(asked: Asked) -> JsonObject:
     subject, deleted = asked.path("subject"), asked.flag("deleted")
     return _shown(
         asked.registry.lookup(
@@ -73,18 +73,18 @@ def _lookup(asked: Asked) -> Any:
     )
 
 
-def _check(asked: Asked, version: int | None) -> Any:
+def _check(asked: Asked, version: int | None) -> JsonObject:
     try:
         problems = asked.registry.check(asked.path("subject"), *asked.schema(), version)
     except UnknownSubjectError as error:
         if error.code == 40401:
             return {"is_compatible": True}
         raise
-    answer: dict[str, Any] = {"is_compatible": not problems}
+    answer: JsonObject = {"is_compatible": not problems}
     return answer | ({"messages": [str(each) for each in problems]} if asked.flag("verbose") else {})
 
 
-def _check_version(asked: Asked) -> Any:
+def _check_version(asked: Asked) -> JsonObject:
     wanted = asked.version()
     if wanted is None:
         try:
@@ -94,13 +94,13 @@ def _check_version(asked: Asked) -> Any:
     return _check(asked, wanted)
 
 
-def _version(asked: Asked) -> Any:
+def _version(asked: Asked) -> JsonObject:
     return _shown(
         asked.registry.version(asked.path("subject"), asked.version(), deleted=asked.flag("deleted"))
     )
 
 
-def _delete_version(asked: Asked) -> Any:
+def _delete_version(asked: Asked) -> int:
     subject, wanted, permanent = asked.path("subject"), asked.version(), asked.flag("permanent")
     version = wanted or asked.registry.version(subject, deleted=permanent).version
     return asked.registry.delete(subject, version, permanent=permanent)[0]
@@ -110,19 +110,19 @@ def _uses(asked: Asked) -> list[SchemaRecord]:
     return asked.registry.uses_of(asked.id())
 
 
-def _set_mode(asked: Asked, subject: str | None) -> Any:
+def _set_mode(asked: Asked, subject: str | None) -> JsonObject:
     mode = asked.mode()
     asked.registry.set_mode(mode, subject)
     return {"compatibility": mode.value}
 
 
-def _mode_of(asked: Asked) -> Any:
+def _mode_of(asked: Asked) -> JsonObject:
     registry, subject = asked.registry, asked.path("subject")
     mode = registry.mode(subject) if asked.flag("defaultToGlobal") else registry.own_mode(subject)
     return {"compatibilityLevel": mode.value}
 
 
-def _unset_mode(asked: Asked) -> Any:
+def _unset_mode(asked: Asked) -> JsonObject:
     mode = asked.registry.own_mode(asked.path("subject"))
     asked.registry.set_mode(None, asked.path("subject"))
     return {"compatibilityLevel": mode.value}
@@ -255,7 +255,7 @@ async def _body(request: Request) -> bytes:
     return bytes(data)
 
 
-def _object(data: bytes) -> dict[str, Any]:
+def _object(data: bytes) -> JsonObject:
     try:
         found = json.loads(data, parse_constant=_finite, parse_float=_finite)
     except RecursionError:

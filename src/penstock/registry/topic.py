@@ -13,6 +13,7 @@ from penstock.errors import ConfigurationError, InvalidSchemaError, LogError
 from penstock.log.broker import Broker
 from penstock.log.client import TIMEOUT, ErrorListener, asking, configuration, explain
 from penstock.log.cursor import Cursor
+from penstock.log.message import Received
 from penstock.registry.records import Record, from_message, to_message
 from penstock.settings import Settings
 
@@ -87,7 +88,7 @@ class SchemaTopic:
             with self._moved:
                 self._moved.notify_all()
 
-    def _take(self, messages: list[Any]) -> None:
+    def _take(self, messages: list[Received]) -> None:
         for message in messages:
             record = from_message(message.key(), message.value())
             if record is not None:

@@ -47,7 +47,7 @@ def main(file: int, memory: int, seconds: float) -> None:
             connection.send_bytes(pickle.dumps(answer))
 
 
-def _answer(judge: LocalJudge, name: str, arguments: tuple[Any, ...], most: int) -> Answer:
+def _answer(judge: LocalJudge, name: str, arguments: tuple[object, ...], most: int) -> Answer:
     try:
         return Answer(getattr(judge, name)(*arguments), spent=_vast(most))
     except InvalidSchemaError as error:

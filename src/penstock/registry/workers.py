@@ -65,7 +65,7 @@ class Worker:
                 raise EOFError("the worker did not start")
             self._ready = True
 
-    def ask(self, name: str, arguments: tuple[Any, ...]) -> Answer:
+    def ask(self, name: str, arguments: tuple[object, ...]) -> Answer:
         """Give it a job; TimeoutError after the deadline, OSError or EOFError if it died of it."""
         used, late = self._used(), time.monotonic() + _LATENESS * self._deadline
         self._connection.send((name, arguments))
@@ -124,7 +124,7 @@ class Workers:
         for worker in ended:
             worker.end()
 
-    def _judged(self, name: str, *arguments: Any) -> Any:
+    def _judged(self, name: str, *arguments: object) -> Any:
         key = hashlib.sha256(repr((name, arguments)).encode(errors="surrogatepass")).digest()
         answer = self._verdicts.get(key)
         if answer is None:
@@ -137,7 +137,7 @@ class Workers:
             raise error
         return answer.value
 
-    def _asked(self, name: str, arguments: tuple[Any, ...]) -> Answer:
+    def _asked(self, name: str, arguments: tuple[object, ...]) -> Answer:
         worker = self._take()
         answer: Answer | None = None
         try:

@@ -4,9 +4,9 @@ import re
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
-from typing import Any
 from uuid import UUID
 
+from penstock.documents import Json, JsonObject
 from penstock.errors import EventTypeError
 from penstock.events.event import Event
 from penstock.events.kinds import (
@@ -25,7 +25,7 @@ from penstock.events.kinds import (
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SCALARS: dict[type, Any] = {
+_SCALARS: dict[type, Json] = {
     str: "string",
     int: "long",
     float: "double",
@@ -37,7 +37,7 @@ _SCALARS: dict[type, Any] = {
 }
 
 
-def avro_schema(cls: type[Event]) -> dict[str, Any]:
+def avro_schema(cls: type[Event]) -> JsonObject:
     """Return the Avro schema of an event class, as JSON values.
 
     >>> from dataclasses import dataclass
@@ -48,7 +48,7 @@ def avro_schema(cls: type[Event]) -> dict[str, Any]:
     >>> [field["name"] for field in avro_schema(Click)["fields"]]
     ['id', 'at']
     """
-    schema: dict[str, Any] = _Writer().record(cls, cls.event_type)
+    schema: JsonObject = _Writer().record(cls, cls.event_type)
     return schema
 
 
@@ -58,7 +58,7 @@ class _Writer:
     def __init__(self) -> None:
         self._written: dict[str, type] = {}
 
-    def record(self, cls: type, name: str) -> Any:
+    def record(self, cls: type, name: str) -> Json:
         name = ".".join(re.sub(r"[^A-Za-z0-9_]", "_", part) for part in name.split("."))
         if self._was_written(name, cls):
             return name
@@ -74,7 +74,7 @@ class _Writer:
         self._written[name] = cls
         return known is cls
 
-    def _field(self, field: Field) -> dict[str, Any]:
+    def _field(self, field: Field) -> JsonObject:
         written = {"name": field.name, "type": self._type(field.kind)}
         if not field.required:
             written["default"] = _default(field.kind, field.default)
@@ -82,7 +82,7 @@ class _Writer:
             written["type"].reverse()  # a union's default belongs to its first branch
         return written
 
-    def _type(self, kind: Kind) -> Any:
+    def _type(self, kind: Kind) -> Json:
         match kind:
             case Scalar(python):
                 return _SCALARS[python]
@@ -100,7 +100,7 @@ class _Writer:
             case Record(cls):
                 return self.record(cls, cls.__name__)
 
-    def _enum(self, enum: type[Enum]) -> Any:
+    def _enum(self, enum: type[Enum]) -> Json:
         """Avro's symbols are names: an enum with other values is written as text."""
         symbols = [member.value for member in enum]
         if not all(_NAME.fullmatch(symbol) for symbol in symbols):
@@ -110,7 +110,7 @@ class _Writer:
         return {"type": "enum", "name": enum.__name__, "symbols": symbols}
 
 
-def _default(kind: Kind, value: Any) -> Any:
+def _default(kind: Kind, value: Json) -> Json:
     """Return a default as Avro writes it in a schema."""
     match kind, value:
         case Maybe(inner), _:

@@ -13,6 +13,7 @@ from uuid import UUID
 import fastavro
 import msgspec
 
+from penstock.documents import Json
 from penstock.errors import DataError, DecodeError
 from penstock.events import Event
 from penstock.schemas.avro import avro_schema
@@ -233,7 +234,7 @@ def _upcast(values: Any, upcasts: tuple[Upcast, ...]) -> Any:
     return values
 
 
-def _with_absent_defaults(schema: Any) -> Any:
+def _with_absent_defaults(schema: Json) -> Json:
     """Put a mark in place of every default: fastavro would give a default as its schema spells it."""
     if isinstance(schema, list):
         return [_with_absent_defaults(each) for each in schema]
@@ -253,7 +254,7 @@ def _without_absent(values: Any) -> Any:
     return {name: _without_absent(each) for name, each in values.items() if each is not _ABSENT}
 
 
-def _read_avro(body: bytes, writer: Any, reader: Any = None) -> Any:
+def _read_avro(body: bytes, writer: Json, reader: Json = None) -> Any:
     source = io.BytesIO(body)
     values = fastavro.schemaless_reader(source, writer, reader)
     if source.tell() != len(body):

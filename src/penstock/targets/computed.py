@@ -1,8 +1,8 @@
 """Results computed before anything is done with them."""
 
-from typing import Any
-
 from pyspark.sql import DataFrame
+
+from penstock.process.spark.java import Java
 
 _FOREVER = "10 days"
 
@@ -21,11 +21,11 @@ def compute_up_to_last_shuffle(rows: DataFrame) -> None:
     exchange = _last_exchange(plan)
     if exchange is None:
         raise AssertionError("the rows are not spread before they are written")
-    scala: Any = rows.sparkSession._jvm.scala.concurrent  # type: ignore[union-attr]
+    scala: Java = rows.sparkSession._jvm.scala.concurrent  # type: ignore[union-attr]
     scala.Await.result(exchange.submitShuffleJob(), scala.duration.Duration.apply(_FOREVER))
 
 
-def _last_exchange(plan: Any) -> Any:
+def _last_exchange(plan: Java) -> Java | None:
     if str(plan.nodeName()) == "Exchange":
         return plan
     children = plan.children()

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import StructField, StructType
 
 from penstock.log import Topic
+from penstock.process.spark.java import Java
 from penstock.process.time.watermark import as_source, ticking
 from penstock.targets.tasks import task_errors
 from penstock.testing.feed_clock import FeedClock
@@ -115,7 +116,7 @@ class _Source:
         self._spark = spark
         self._rows = TopicRows(read) if isinstance(read, Topic) else None
         self._schema = self._rows.schema if self._rows else _schema(read)
-        jvm: Any = spark._jvm
+        jvm: Java = spark._jvm
         streams = getattr(jvm.org.apache.spark.sql.execution.streaming.runtime, "MemoryStream$")
         kind = spark._jsparkSession.parseDataType(self._schema.json())
         encoder = jvm.org.apache.spark.sql.Encoders.row(kind)

@@ -23,7 +23,7 @@ class Stream(Protocol):
 
     frame: DataFrame
 
-    def add(self, rows: Sequence[Any]) -> Any: ...
+    def add(self, rows: Sequence[Any]) -> object: ...
 
 
 class FeedClock:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import Any
+from typing import TypeVar
 
 from penstock.apps.fraud.checkpoints import FLOWS, checkpoints
 from penstock.apps.fraud.events import Alert, Transaction, models, profiles, suspects, transactions
@@ -13,9 +13,11 @@ from penstock.apps.fraud.expected import Judge
 from penstock.apps.fraud.listener import Listener, flow_of
 from penstock.apps.fraud.status import Status
 from penstock.apps.fraud.traffic import REASONS, Traffic
+from penstock.events import Event
 from penstock.log import Consumer, Topic
 from penstock.settings import Settings
 
+E = TypeVar("E", bound=Event)
 _PATIENCE = 120.0
 _LATE = 0.1  # seconds: an alert that took longer may have waited for a checkpoint
 
@@ -132,7 +134,7 @@ def _pause(alerts: list[tuple[float, float]], moment: float) -> tuple[float, flo
     return begin, max((made for made, _ in late), default=begin)
 
 
-def _events(topic: Topic[Any], settings: Settings) -> Iterator[Any]:
+def _events(topic: Topic[E], settings: Settings) -> Iterator[E]:
     with Consumer(topic, settings) as consumer:
         yield from (record.event for record in consumer.records(idle="1 second") if record.event)
 

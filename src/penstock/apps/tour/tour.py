@@ -11,10 +11,10 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from penstock.apps.tour.member import GROUP
 from penstock.apps.tour.payments import make_payments, payments
+from penstock.documents import JsonObject
 from penstock.errors import InternalError
 from penstock.log import Broker, Groups, Producer, apply
 from penstock.settings import Settings
@@ -82,7 +82,7 @@ def _send(settings: Settings, count: int, report: Report, progress: Progress) ->
 
 def _read(members: list["_Member"], report: Report, progress: Progress) -> None:
     """Take the members' reports until everything was read; the first to report something is killed."""
-    lines: queue.Queue[tuple[_Member, dict[str, Any]]] = queue.Queue()
+    lines: queue.Queue[tuple[_Member, JsonObject]] = queue.Queue()
     for member in members:
         member.start(lines)
     began = time.monotonic()
@@ -99,16 +99,14 @@ def _read(members: list["_Member"], report: Report, progress: Progress) -> None:
     report.read_seconds = time.monotonic() - began
 
 
-def _next(
-    lines: "queue.Queue[tuple[_Member, dict[str, Any]]]", began: float
-) -> tuple["_Member", dict[str, Any]]:
+def _next(lines: "queue.Queue[tuple[_Member, JsonObject]]", began: float) -> tuple["_Member", JsonObject]:
     try:
         return lines.get(timeout=max(0.1, began + PATIENCE - time.monotonic()))
     except queue.Empty:
         raise InternalError(f"not everything was read within {PATIENCE:.0f} s") from None
 
 
-def _count(line: dict[str, Any], report: Report) -> None:
+def _count(line: JsonObject, report: Report) -> None:
     if "rebalance" in line:
         report.rebalances += 1
     else:
@@ -124,7 +122,7 @@ class _Member:
         self._environment = os.environ | settings.environment()
         self._process: subprocess.Popen[str] | None = None
 
-    def start(self, lines: "queue.Queue[tuple[_Member, dict[str, Any]]]") -> None:
+    def start(self, lines: "queue.Queue[tuple[_Member, JsonObject]]") -> None:
         command = [sys.executable, "-m", "penstock.apps.tour.member"]
         process = subprocess.Popen(command, env=self._environment, stdout=subprocess.PIPE, text=True)
         self._process = process

@@ -7,11 +7,12 @@ holds a column can be followed when the class changes.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Self
 
 import msgspec
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
+from penstock.documents import Json, JsonObject
 from penstock.process.columns.side_output import SIDE_OUTPUT, STORED
 
 LINEAGE = "penstock.lineage"  # in the metadata of a column
@@ -26,7 +27,7 @@ class Lineage:
     """
 
     names: tuple[str, ...] = ()
-    default: Any = None  # as JSON has it
+    default: Json = None  # as JSON has it
     required: bool = False
     since: int | None = None
     fields: Mapping[str, "Lineage"] = field(default_factory=dict)
@@ -36,12 +37,12 @@ class Lineage:
         oldest = self.names[-1] if self.names else name
         return oldest if self.since is None else f"{oldest}@{self.since}"
 
-    def to_metadata(self, name: str) -> dict[str, Any]:
+    def to_metadata(self, name: str) -> JsonObject:
         """What goes with the column of that name; under another one it is not the field any more."""
         return {LINEAGE: json.dumps({"name": name, **msgspec.to_builtins(self)})}
 
     @classmethod
-    def read(cls, column: str, metadata: Mapping[str, Any]) -> Self:
+    def read(cls, column: str, metadata: Mapping[str, Json]) -> Self:
         """Return the lineage in the metadata of a column."""
         written = json.loads(metadata.get(LINEAGE, "{}"))
         name = written.pop("name", column)

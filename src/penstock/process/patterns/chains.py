@@ -1,11 +1,10 @@
 """Chains of events: how far a pattern has come for each of many keys, in arrays over the keys."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-Ints = np.ndarray[Any, np.dtype[np.int64]]
+Ints = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 NONE = -1
 
 

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 from penstock.errors import ConfigurationError, SettingsError
 from penstock.log.access import denial, refusal
+from penstock.process.spark.java import Java
 from penstock.settings import Settings, reveal
 
 _DENIED = re.compile(r"\b(Topic|Group|TransactionalId|Cluster)AuthorizationException: ([^\n]*)")
@@ -52,7 +52,7 @@ def client_error(what: str, text: str, settings: Settings) -> ConfigurationError
 
 def java_text(error: BaseException | None) -> str:
     """Return what a failure in Java and its causes say, a line for each; Spark shows only the first."""
-    raised: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    raised: Java | None = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     lines: list[str] = []
     try:
         while raised is not None and len(lines) < _DEEPEST:

@@ -3,11 +3,13 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark.sql import DataFrame
 
-Column = dict[str, Any]  # its name, type and metadata, as Spark's JSON has them
+from penstock.documents import JsonObject
+from penstock.process.spark.java import Java
+
+Column = JsonObject  # its name, type and metadata, as Spark's JSON has them
 _MAY_STOP = ("GlobalLimit", "LocalLimit", "Tail", "Offset", "Sample", "MapIn", "PythonMapIn", "FlatMap")
 _NARROW = (
     "Project", "Filter", "Generate", "SubqueryAlias", "Union", "CollectMetrics",
@@ -24,7 +26,7 @@ class Node:
     name: str
     streaming: bool
     children: tuple["Node", ...]
-    java: Any
+    java: Java
 
     def walk(self) -> Iterator["Node"]:
         """Yield this node and all below it."""
@@ -84,17 +86,17 @@ def keeps_order(plan: Node) -> bool:
     return plan.name.startswith(_NARROW) and all(map(keeps_order, plan.children))
 
 
-def _node(java: Any) -> Node:
+def _node(java: Java) -> Node:
     children = tuple(_node(child) for child in _items(java.children()))
     return Node(str(java.nodeName()), bool(java.isStreaming()), children, java)
 
 
-def _is_python(expression: Any) -> bool:
+def _is_python(expression: Java) -> bool:
     named = str(expression.nodeName()).startswith("Python")
     return named or any(_is_python(child) for child in _items(expression.children()))
 
 
-def _aggregates(expression: Any) -> Iterator[tuple[str, list[Column]]]:
+def _aggregates(expression: Java) -> Iterator[tuple[str, list[Column]]]:
     if str(expression.nodeName()) == "AggregateExpression":
         columns = [_column(each) for each in _items(expression.references().toSeq())]
         yield str(expression.aggregateFunction().prettyName()), columns
@@ -103,7 +105,7 @@ def _aggregates(expression: Any) -> Iterator[tuple[str, list[Column]]]:
             yield from _aggregates(child)
 
 
-def _column(attribute: Any) -> Column:
+def _column(attribute: Java) -> Column:
     type = json.loads(attribute.dataType().json())
     return {
         "name": str(attribute.name()),
@@ -112,5 +114,5 @@ def _column(attribute: Any) -> Column:
     }
 
 
-def _items(sequence: Any) -> Iterator[Any]:
+def _items(sequence: Java) -> Iterator[Java]:
     return (sequence.apply(place) for place in range(sequence.size()))

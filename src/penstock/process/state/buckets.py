@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import polars as pl
 from pyspark import SparkFiles, TaskContext
+from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 from penstock.process.columns.lineage import Lineage
 from penstock.process.state.bucket_step import BucketStep
@@ -39,7 +40,7 @@ class Buckets:
         self._name = name
         self._streaming = streaming
 
-    def open(self, handle: Any, states: Mapping[str, Any]) -> None:
+    def open(self, handle: StatefulProcessorHandle, states: Mapping[str, Any]) -> None:
         self._handle = handle
         self._head, self._store = states[_BUCKET], states[RUNS]
 

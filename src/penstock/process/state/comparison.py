@@ -1,8 +1,8 @@
 """Two descriptions of state compared: what of it can't be brought to what a flow would keep now."""
 
 from collections.abc import Iterator
-from typing import Any
 
+from penstock.documents import Json
 from penstock.process.state.description import FieldDescription, StateDescription, Written
 
 _WIDER = {
@@ -51,7 +51,7 @@ def _names_differ(path: str, before: FieldDescription, after: FieldDescription) 
         yield f"{path} was called {', '.join(lost)}, which no upcaster says"
 
 
-def _types_differ(path: str, before: Any, after: Any, *, wider: bool = False) -> Iterator[str]:
+def _types_differ(path: str, before: Json, after: Json, *, wider: bool = False) -> Iterator[str]:
     match before, after:
         case {"list": one}, {"list": other}:
             yield from _types_differ(path, one, other)
@@ -73,5 +73,5 @@ def _fields_differ(path: str, before: Written, after: Written) -> Iterator[str]:
             yield f"{path}.{field.name} is new, and has no default"
 
 
-def _kind(type: Any) -> str:
+def _kind(type: Json) -> str:
     return type if isinstance(type, str) else f"a {next(iter(type))}"

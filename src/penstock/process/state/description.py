@@ -8,17 +8,18 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
+from penstock.documents import Json, JsonObject
 from penstock.process.columns.lineage import NOTHING, Lineage, lineage_of
 
 _STATE = "penstock.state"  # in the metadata of what a processor puts out
 _NAMED = re.compile(
     r", in \d+ buckets by (.*) binary$"
 )  # a column and its type, as `StateDescription.column`
-Written = Mapping[str, Any]
+Written = Mapping[str, Json]
 
 
 @dataclass(frozen=True)
@@ -31,14 +32,14 @@ class FieldDescription:
     name: str
     names: tuple[str, ...]
     required: bool
-    type: Any
+    type: Json
 
     @classmethod
     def read(cls, written: Written) -> Self:
         """Return the field that was written down."""
         return cls(written["name"], tuple(written["names"]), written["required"], written["type"])
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return the field as it is written down."""
         return {"name": self.name, "names": list(self.names), "required": self.required, "type": self.type}
 
@@ -88,17 +89,17 @@ class StateDescription:
         return cls(written["kind"], by, written["buckets"], declared, columns)
 
     @classmethod
-    def of_column(cls, metadata: Mapping[str, Any]) -> Self | None:
+    def of_column(cls, metadata: Mapping[str, Json]) -> Self | None:
         """Return the description that goes with a column, if one does."""
         found = metadata.get(_STATE)
         return None if found is None else cls.read(json.loads(found))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return the description as it is written down."""
         parts = {"kind": self.kind, "by": list(self.by), "buckets": self.buckets, "declared": self.declared}
         return parts | {"columns": {name: each.to_json() for name, each in self.columns.items()}}
 
-    def to_metadata(self) -> dict[str, Any]:
+    def to_metadata(self) -> JsonObject:
         """Return what goes with the column that a processor puts out."""
         return {_STATE: json.dumps(self.to_json())}
 
@@ -128,7 +129,7 @@ def stored_key(steps: Iterable[Written]) -> tuple[list[str], Lineage]:
     return next((match[1].split(", ") for match in found if match and match[1]), []), NOTHING
 
 
-def _fields(struct: StructType, lineage: Lineage | None = None) -> dict[str, Any]:
+def _fields(struct: StructType, lineage: Lineage | None = None) -> JsonObject:
     found, known = {}, lineage_of(struct) if lineage is None else lineage
     for column in struct:
         own = known.fields[column.name]
@@ -138,7 +139,7 @@ def _fields(struct: StructType, lineage: Lineage | None = None) -> dict[str, Any
     return found
 
 
-def _type(type: DataType, lineage: Lineage) -> Any:
+def _type(type: DataType, lineage: Lineage) -> Json:
     match type:
         case StructType():
             return {"struct": _fields(type, lineage)}

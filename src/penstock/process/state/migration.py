@@ -1,17 +1,19 @@
 """State that was kept in an older shape, brought to the present one when it is read; no Spark."""
 
 import base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
 
 import polars as pl
+from polars.datatypes import DataTypeClass
 
+from penstock.documents import Json
 from penstock.errors import FlowError
 from penstock.process.columns.lineage import NOTHING, Lineage
 
-Types = Mapping[str, Any]  # of Polars, by the names of columns or fields
+Type = pl.DataType | DataTypeClass
+Types = Mapping[str, Type]  # of Polars, by the names of columns or fields
 
 
 def migrated(kept: pl.DataFrame, like: pl.DataFrame, lineage: Lineage) -> pl.DataFrame:
@@ -62,39 +64,39 @@ def _places(names: Iterable[str], lineage: Lineage, before: Types) -> dict[str, 
     return {name: found[name] if name in found else reused[name] for name in own}
 
 
-def _brought(column: pl.Expr, before: Any, after: Any, lineage: Lineage) -> pl.Expr:
+def _brought(column: pl.Expr, before: Type, after: Type, lineage: Lineage) -> pl.Expr:
     if before == after:
         return column
-    if before == pl.Struct and after == pl.Struct:
+    if isinstance(before, pl.Struct) and isinstance(after, pl.Struct):
         columns = {each.name: column.struct.field(each.name) for each in before.fields}
         fields = _fields(columns, _types(before), _types(after), lineage)
         return pl.when(column.is_not_null()).then(pl.struct(*fields))
-    if before == pl.List and after == pl.List:
+    if isinstance(before, pl.List) and isinstance(after, pl.List):
         return column.list.eval(_brought(pl.element(), before.inner, after.inner, lineage))
     return column.cast(after)
 
 
-def _literal(value: Any, type: Any) -> pl.Expr:
+def _literal(value: Json, type: Type) -> pl.Expr:
     if value is None:
         return pl.lit(None, dtype=type)
     return pl.lit(pl.Series([_valued(value, type)], dtype=type)).first()
 
 
-def _valued(value: Any, type: Any) -> Any:
+def _valued(value: Json, type: Type) -> Json:
     """A default that JSON has spelled, as Polars takes it."""
     if value is None:
         return None
-    if type == pl.List and isinstance(value, dict):  # a map, as Arrow has it
-        key, held = _types(type.inner)
+    if isinstance(value, dict) and isinstance(type, pl.List) and isinstance(type.inner, pl.Struct):
+        key, held = _types(type.inner)  # of a map, as Arrow has it
         return [{key: name, held: _valued(each, _types(type.inner)[held])} for name, each in value.items()]
-    if type == pl.List:
+    if isinstance(type, pl.List):
         return [_valued(each, type.inner) for each in value]
-    if type == pl.Struct:
+    if isinstance(type, pl.Struct):
         return {name: _valued(value.get(name), each) for name, each in _types(type).items()}
     return next((convert(value) for kind, convert in _SPELLED.items() if type == kind), value)
 
 
-_SPELLED: dict[Any, Any] = {
+_SPELLED: dict[DataTypeClass, Callable[[Json], object]] = {
     pl.Datetime: datetime.fromisoformat,
     pl.Date: date.fromisoformat,
     pl.Decimal: lambda value: Decimal(str(value)),
@@ -102,5 +104,5 @@ _SPELLED: dict[Any, Any] = {
 }
 
 
-def _types(struct: Any) -> dict[str, Any]:
+def _types(struct: pl.Struct) -> dict[str, Type]:
     return {each.name: each.dtype for each in struct.fields}

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
+from penstock.documents import JsonObject
 from penstock.errors import FlowError
 from penstock.process.columns.lineage import Lineage, lineage_of
 
@@ -25,7 +25,7 @@ _WRITTEN = {
     "ignoreNullFields": "false",
 }
 _READ = {"timeZone": "UTC", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]XXX"}
-Written = dict[str, Any]
+Written = JsonObject
 
 
 @dataclass

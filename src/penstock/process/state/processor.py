@@ -9,7 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from pyspark.cloudpickle import dumps
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+from pyspark.sql.streaming.stateful_processor import (
+    ExpiredTimerInfo,
+    StatefulProcessor,
+    StatefulProcessorHandle,
+    TimerValues,
+)
 
 
 class Work(Protocol):
@@ -23,7 +28,7 @@ class Work(Protocol):
     def maps(self) -> Mapping[str, tuple[str, str]]:
         """The maps that are kept of a bucket: the schemas of their keys and values."""
 
-    def open(self, handle: Any, states: Mapping[str, Any]) -> None:
+    def open(self, handle: StatefulProcessorHandle, states: Mapping[str, Any]) -> None:
         """Begin with a task: timers are asked for by the handle."""
 
     def take(self, bucket: int, rows: Sequence[bytes], watermark: int) -> list[bytes]:
@@ -42,18 +47,25 @@ class Processor(StatefulProcessor):
         self._maps = dict(work.maps)
         self._pickled: bytes = dumps(work)  # type: ignore[no-untyped-call]
 
-    def init(self, handle: Any) -> None:
+    def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
         values = {name: handle.getValueState(name, schema) for name, schema in self._values.items()}
         maps = {name: handle.getMapState(name, *schemas) for name, schemas in self._maps.items()}
         self._states = values | maps
         self._work: Work | None = None
 
-    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:
+    def handleInputRows(
+        self, key: tuple[int], rows: Iterator[Any], timerValues: TimerValues
+    ) -> Iterator[Any]:
         packed = [each for frame in rows for each in frame["rows"]]
         yield from self._written(self._opened().take(key[0], packed, timerValues.getCurrentWatermarkInMs()))
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:  # noqa: ARG002
+    def handleExpiredTimer(
+        self,
+        key: tuple[int],
+        timerValues: TimerValues,
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: ARG002
+    ) -> Iterator[Any]:
         yield from self._written(self._opened().wake(key[0], timerValues.getCurrentWatermarkInMs()))
 
     def close(self) -> None:
@@ -73,7 +85,7 @@ class Processor(StatefulProcessor):
             yield pd.DataFrame({self._name: packed})
 
 
-def set_timer(handle: Any, timer: int | None) -> None:
+def set_timer(handle: StatefulProcessorHandle, timer: int | None) -> None:
     """Let a bucket be woken at one time, in microseconds, and at no other."""
     wanted = {-(-timer // 1000)} if timer is not None else set()
     there = set(handle.listTimers())

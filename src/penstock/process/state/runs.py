@@ -9,14 +9,14 @@ rows of a key are neighbours, and each is found by itself.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 HASH, GONE = "_hash", "_gone"
 LOWER = 2**32 - 1  # the lower half of a hash
-Places = np.ndarray[Any, np.dtype[np.int64]]
+Places = np.ndarray[tuple[int], np.dtype[np.int64]]
+Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
 def find(runs: Sequence[pl.DataFrame], keys: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
@@ -93,7 +93,7 @@ def _neighbours(run: pl.DataFrame, keys: pl.DataFrame, by: Sequence[str]) -> Pla
     return found
 
 
-def _same(some: pl.DataFrame, others: pl.DataFrame, by: Sequence[str]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def _same(some: pl.DataFrame, others: pl.DataFrame, by: Sequence[str]) -> Flags:
     same = np.ones(some.height, dtype=bool)
     for name in by:
         same &= some[name].eq_missing(others[name]).to_numpy()

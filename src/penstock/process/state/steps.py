@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import polars as pl
+from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 from penstock.process.columns.lineage import Lineage
 from penstock.process.state.frames import pack, packed_rows, unpack
@@ -26,7 +27,7 @@ class Steps:
         self._lineage = lineage
         self._nothing = step(None, empty, BEFORE, BEFORE).kept  # state of today's shape
 
-    def open(self, handle: Any, states: Mapping[str, Any]) -> None:
+    def open(self, handle: StatefulProcessorHandle, states: Mapping[str, Any]) -> None:
         self._handle = handle
         self._state = states[_BUCKET]
 

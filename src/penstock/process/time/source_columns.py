@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark.sql import Column, DataFrame
+
+from penstock.process.spark.java import Java
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ def traced(rows: DataFrame, column: Column, known: Columns) -> frozenset[SourceC
     return None if not found or None in found else frozenset(each for each in found if each)
 
 
-def _unguarded(expression: Any) -> Any:
+def _unguarded(expression: Java) -> Java:
     """The time itself, of one that must not be null (`required_time`) or before 1970 (`since_epoch`)."""
     while True:
         kind = expression.nodeName()
@@ -49,7 +50,7 @@ def _unguarded(expression: Any) -> Any:
             return expression
 
 
-def _sources(plan: Any, number: int | None, known: Columns) -> Iterator[SourceColumn | None]:
+def _sources(plan: Java, number: int | None, known: Columns) -> Iterator[SourceColumn | None]:
     if number is None or number in known:
         yield known.get(number) if number is not None else None
         return
@@ -60,7 +61,7 @@ def _sources(plan: Any, number: int | None, known: Columns) -> Iterator[SourceCo
         yield from _sources(child, same, known)
 
 
-def _below(plan: Any, number: int) -> Iterator[tuple[Any, int | None]]:
+def _below(plan: Java, number: int) -> Iterator[tuple[Java, int | None]]:
     """Yield the children of a node that a column comes from, and its number there."""
     children = list(_items(plan.children()))
     if plan.nodeName() == "Union":
@@ -77,13 +78,13 @@ def _below(plan: Any, number: int) -> Iterator[tuple[Any, int | None]]:
         )
 
 
-def _attribute(expression: Any) -> int | None:
+def _attribute(expression: Java) -> int | None:
     return _number(expression) if expression.nodeName() == "AttributeReference" else None
 
 
-def _number(named: Any) -> int:
+def _number(named: Java) -> int:
     return int(named.exprId().id())
 
 
-def _items(sequence: Any) -> Iterator[Any]:
+def _items(sequence: Java) -> Iterator[Java]:
     return (sequence.apply(place) for place in range(sequence.size()))

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, LongType, NullType, StringType, StructField, StructType
 
+from penstock.documents import JsonObject
 from penstock.durations import MICROSECOND
 from penstock.process.columns.lineage import original
 from penstock.process.columns.names import END, START, TIME
@@ -96,7 +96,7 @@ def _kept(shape: Shape, by: tuple[str, ...], aggregates: Mapping[str, Aggregate]
 
 def _described(kept: Kept) -> Column:
     """The count of rows, which also has in its metadata what the results are windows of."""
-    windows: dict[str, Any] = {"by": list(kept.by), "place": kept.place, "each": isinstance(kept, Slides)}
+    windows: JsonObject = {"by": list(kept.by), "place": kept.place, "each": isinstance(kept, Slides)}
     if isinstance(kept, Panes) and kept.shape.every < kept.shape.size:
         windows["overlap"] = [kept.shape.size // MICROSECOND, kept.shape.every // MICROSECOND]
     return F.col(ROWS).alias(ROWS, metadata={WINDOWS: windows})
@@ -137,7 +137,7 @@ def _results(
 ) -> DataFrame:
     """Give results their times, and late events their own columns beside them."""
     times = (F.timestamp_micros(place).alias(place) for place in (START, END))
-    results: list[Any] = [*map(quoted, by), *times, KIND, ROWS, *map(quoted, names)]
+    results: list[Column | str] = [*map(quoted, by), *times, KIND, ROWS, *map(quoted, names)]
     if EVENT not in found.columns:
         return found.select(*results)
     rest = [

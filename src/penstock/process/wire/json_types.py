@@ -1,7 +1,6 @@
 """The types as which values of a JSON schema are read, where upcasters want them as they were written."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from pyspark.sql.types import (
     ArrayType,
@@ -14,6 +13,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from penstock.documents import Json
+
 _JSON_SCALARS: dict[str, DataType] = {
     "integer": LongType(),
     "number": DoubleType(),
@@ -21,12 +22,12 @@ _JSON_SCALARS: dict[str, DataType] = {
 }
 
 
-def json_type(schema: Any) -> DataType:
+def json_type(schema: Json) -> DataType:
     """Return the type as which values of a JSON schema are read; what it does not say plainly is text."""
     return _json_type(schema, schema.get("$defs", schema.get("definitions", {})))
 
 
-def _json_type(schema: Any, named: Mapping[str, Any]) -> DataType:
+def _json_type(schema: Json, named: Mapping[str, Json]) -> DataType:
     match schema:
         case {"$ref": str(reference)}:
             return _json_type(named.get(reference.rpartition("/")[2], {}), named)

@@ -23,10 +23,10 @@ from penstock.schemas.protobuf.encoder import Encoder
 from penstock.schemas.protobuf.files import files_of
 from penstock.schemas.protobuf.writing import NATIVE
 from penstock.schemas.shape import shape_of
-from penstock.schemas.upcasting import upcasts_from
+from penstock.schemas.upcasting import Values, upcasts_from
 
 _PARTS = ("value", "error")
-Read = tuple[dict[str, Any] | None, str | None]  # the values of an event, or what is wrong with it
+Read = tuple[Values | None, str | None]  # the values of an event, or what is wrong with it
 
 
 def from_protobuf(body: Column, topic: Topic[Any], schema: WrittenSchema) -> Column:
@@ -83,7 +83,7 @@ def _reader(cls: type, decoder: Decoder) -> Callable[[bytes | None], Read]:
     return read
 
 
-def _columns(rows: list[dict[str, Any] | None], type: pa.StructType) -> pa.StructArray:
+def _columns(rows: list[Values | None], type: pa.StructType) -> pa.StructArray:
     """Rows as columns: six times as fast as Arrow is with rows."""
     columns = [pa.array([row and row[field.name] for row in rows], field.type) for field in type]
     return pa.StructArray.from_arrays(columns, fields=[*type], mask=pa.array([row is None for row in rows]))

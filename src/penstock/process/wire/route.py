@@ -5,7 +5,7 @@ from typing import Any
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import NullType, StringType, StructType
+from pyspark.sql.types import DataType, NullType, StringType, StructType
 
 from penstock.errors import FlowError
 from penstock.events.kinds import Field, Maybe, fields_of
@@ -89,7 +89,7 @@ class Route:
     def _refusal(self, what: str, hint: str | None = None) -> FlowError:
         return FlowError(f"flow {self.flow!r} gives {what}", hint=hint)
 
-    def _failed(self, what: str, type: Any) -> Column:
+    def _failed(self, what: str, type: DataType | str) -> Column:
         said = f"flow {self.flow!r} made a row that does not fit {self._target}: {what}"
         return F.raise_error(F.lit(said)).cast(type)
 

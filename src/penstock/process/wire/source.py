@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from penstock.log.ledger import Offsets
 from penstock.process.spark.java_client import java_settings
@@ -22,7 +22,7 @@ def kafka_rows(
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
     """Return the committed rows of topics, from `start` (or their beginning) on; a batch ends at `end`."""
-    reader: Any = spark.readStream if streaming else spark.read
+    reader: DataStreamReader | DataFrameReader = spark.readStream if streaming else spark.read
     chosen = {
         "subscribe": ",".join(topics),
         "startingOffsets": _offsets(start) if start else "earliest",
@@ -36,8 +36,7 @@ def kafka_rows(
         asked = {name: value for name, value in asked.items() if not name.startswith(("starting", "ending"))}
     demanded = {"kafka.isolation.level": "read_committed"}
     client = {f"kafka.{name}": value for name, value in java_settings(settings).items()}
-    made: DataFrame = reader.format("kafka").options(**(client | chosen | asked | demanded)).load()
-    return made
+    return reader.format("kafka").options(**(client | chosen | asked | demanded)).load()
 
 
 def _offsets(offsets: Offsets) -> str:

@@ -3,14 +3,14 @@
 import json
 import re
 from math import isinf
-from typing import Any
 
+from penstock.documents import Json, JsonObject
 from penstock.errors import InvalidSchemaError
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
-def load(text: str) -> Any:
+def load(text: str) -> Json:
     """The JSON value of a text; what parsers understand differently is refused."""
     try:
         found = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_finite)
@@ -26,7 +26,7 @@ def load(text: str) -> Any:
     return found
 
 
-def has_lone_surrogate(text: str, value: Any) -> bool:
+def has_lone_surrogate(text: str, value: Json) -> bool:
     """Whether a JSON value, read from a text, holds half of a character: UTF-8 has no bytes for it."""
     if not _SURROGATE.search(text):
         return False
@@ -37,17 +37,17 @@ def has_lone_surrogate(text: str, value: Any) -> bool:
     return False
 
 
-def dump(value: Any) -> str:
+def dump(value: Json) -> str:
     """Compact JSON that keeps the order of attributes."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-def dump_sorted(value: Any) -> str:
+def dump_sorted(value: Json) -> str:
     """Compact JSON with sorted attributes, where 1 and 1.0 are one number: equal texts mean equal values."""
     return json.dumps(_plain(value), separators=(",", ":"), ensure_ascii=False, sort_keys=True)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Json) -> Json:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, dict):
@@ -57,8 +57,8 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result: dict[str, Any] = {}
+def _object(pairs: list[tuple[str, Json]]) -> JsonObject:
+    result: JsonObject = {}
     for key, value in pairs:
         if key in result:
             raise InvalidSchemaError(f"attribute {key!r} is given twice", hint="keep one of them")
@@ -73,5 +73,5 @@ def _finite(text: str) -> float:
     return found
 
 
-def _constant(name: str) -> Any:
+def _constant(name: str) -> Json:
     raise InvalidSchemaError(f"{name} is not JSON", hint="use a finite number")

@@ -39,7 +39,7 @@ class Decoder:
         self._class, self._files, self._upcasts, self._unknown = cls, files, upcasts, unknown
         self._readers: dict[tuple[int, ...], Read] = {}
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return Decoder, (self._class, self._files, self._upcasts, self._unknown)
 
     def __call__(self, body: bytes) -> Any:

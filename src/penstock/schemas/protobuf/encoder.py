@@ -18,7 +18,7 @@ class Encoder:
         self._class, self._files = cls, files
         self._message, self._fields = files.message(), writer(cls)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return Encoder, (self._class, self._files)
 
     def __call__(self, event: Event) -> bytes:

@@ -20,7 +20,7 @@ class Files:
     def __init__(self, *serialized: bytes) -> None:
         self._serialized = serialized
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return Files, self._serialized  # a pool can't be sent to another process
 
     @cached_property

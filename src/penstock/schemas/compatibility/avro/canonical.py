@@ -1,8 +1,8 @@
 """One way to write an Avro schema, so that equal texts mean equal schemas."""
 
 from collections.abc import Container
-from typing import Any
 
+from penstock.documents import Json, JsonObject
 from penstock.schemas.compatibility.avro.name import full_name, known_name, namespace_of, qualified
 from penstock.schemas.compatibility.avro.types import PRIMITIVES
 
@@ -10,7 +10,7 @@ _NAMED = ("record", "error", "enum", "fixed")
 _FIRST = ("type", "name", "namespace", "doc", "fields", "symbols", "size", "items", "values", "default")
 
 
-def canonical(node: Any, names: Container[str], namespace: str = "") -> Any:
+def canonical(node: Json, names: Container[str], namespace: str = "") -> Json:
     """A valid schema written with full names and attributes in one order; docs and properties stay."""
     if isinstance(node, str):
         return node if node in PRIMITIVES else known_name(node, names, namespace)
@@ -21,7 +21,7 @@ def canonical(node: Any, names: Container[str], namespace: str = "") -> Any:
     return _unnamed(node, names, namespace)
 
 
-def _unnamed(node: dict[str, Any], names: Container[str], namespace: str) -> Any:
+def _unnamed(node: JsonObject, names: Container[str], namespace: str) -> Json:
     result = dict(node)
     for key in ("items", "values"):
         if node["type"] == ("array" if key == "items" else "map"):
@@ -31,7 +31,7 @@ def _unnamed(node: dict[str, Any], names: Container[str], namespace: str) -> Any
     return result["type"] if len(result) == 1 else _ordered(result)
 
 
-def _named(node: dict[str, Any], names: Container[str], namespace: str) -> dict[str, Any]:
+def _named(node: JsonObject, names: Container[str], namespace: str) -> JsonObject:
     name = full_name(node, namespace, "")
     space = namespace_of(name)
     result = {key: value for key, value in node.items() if key != "namespace"}
@@ -46,10 +46,10 @@ def _named(node: dict[str, Any], names: Container[str], namespace: str) -> dict[
     return _ordered(result)
 
 
-def _field(node: dict[str, Any], names: Container[str], namespace: str) -> dict[str, Any]:
+def _field(node: JsonObject, names: Container[str], namespace: str) -> JsonObject:
     return _ordered({**node, "type": canonical(node["type"], names, namespace)})
 
 
-def _ordered(node: dict[str, Any]) -> dict[str, Any]:
+def _ordered(node: JsonObject) -> JsonObject:
     first = {key: node[key] for key in _FIRST if key in node}
     return {**first, **{key: node[key] for key in sorted(node) if key not in first}}

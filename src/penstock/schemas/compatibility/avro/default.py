@@ -1,7 +1,6 @@
 """Whether a field's default is a value of its type."""
 
-from typing import Any
-
+from penstock.documents import Json, JsonObject
 from penstock.schemas.compatibility.avro.types import (
     Array,
     AvroSchema,
@@ -32,7 +31,7 @@ class Defaults:
         self._fitting: dict[tuple[int, int], int] = {}
         self._failing: dict[tuple[int, int], int] = {}
 
-    def fit(self, type_: Type, value: Any, depth: int = 0) -> bool:
+    def fit(self, type_: Type, value: Json, depth: int = 0) -> bool:
         """Whether a JSON value can stand for a value of the type."""
         if depth > _DEEPEST:
             return False
@@ -46,7 +45,7 @@ class Defaults:
                 return isinstance(value, str) and value in resolved.known
         return self._remembered(resolved, value, depth)
 
-    def _remembered(self, type_: Resolved, value: Any, depth: int) -> bool:
+    def _remembered(self, type_: Resolved, value: Json, depth: int) -> bool:
         pair = (id(type_), id(value))
         if depth <= self._fitting.get(pair, -1):
             return True
@@ -56,7 +55,7 @@ class Defaults:
         (self._fitting if found else self._failing)[pair] = depth
         return found
 
-    def _composed(self, type_: Resolved, value: Any, depth: int) -> bool:
+    def _composed(self, type_: Resolved, value: Json, depth: int) -> bool:
         match type_:
             case Union(branches):
                 return any(self.fit(branch, value, depth + 1) for branch in branches)
@@ -69,11 +68,11 @@ class Defaults:
                 return isinstance(value, dict) and all(self._field(field, value, depth) for field in fields)
         return False
 
-    def _field(self, field: Field, value: dict[str, Any], depth: int) -> bool:
+    def _field(self, field: Field, value: JsonObject, depth: int) -> bool:
         return self.fit(field.type, value.get(field.name, field.default), depth + 1)
 
 
-def _primitive(name: str, value: Any) -> bool:
+def _primitive(name: str, value: Json) -> bool:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     checks = {
         "null": value is None,
@@ -88,5 +87,5 @@ def _primitive(name: str, value: Any) -> bool:
     return checks[name]
 
 
-def _bytes(value: Any) -> bool:
+def _bytes(value: Json) -> bool:
     return isinstance(value, str) and all(ord(character) < 256 for character in value)

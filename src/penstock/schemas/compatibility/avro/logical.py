@@ -1,7 +1,6 @@
 """Avro's logical types, as far as they matter to a reader."""
 
-from typing import Any
-
+from penstock.documents import Json, JsonObject
 from penstock.errors import InvalidSchemaError
 from penstock.schemas.compatibility.avro.types import Logical
 
@@ -20,7 +19,7 @@ _UNDERLYING = {
 _LOG_10_OF_2 = 3010299956639811952137388947244930267681
 
 
-def logical_of(node: dict[str, Any], underlying: str, where: str) -> Logical | None:
+def logical_of(node: JsonObject, underlying: str, where: str) -> Logical | None:
     """The logical type of a definition; one that is unknown or out of place is ignored, as specified."""
     name = node.get("logicalType")
     if not isinstance(name, str) or underlying not in _UNDERLYING.get(name, ()):
@@ -28,9 +27,9 @@ def logical_of(node: dict[str, Any], underlying: str, where: str) -> Logical | N
     return _decimal(node, where) if name == "decimal" else Logical(name)
 
 
-def _decimal(node: dict[str, Any], where: str) -> Logical:
-    precision: Any = node.get("precision")
-    scale: Any = node.get("scale", 0)
+def _decimal(node: JsonObject, where: str) -> Logical:
+    precision: Json = node.get("precision")
+    scale: Json = node.get("scale", 0)
     if not _whole(precision) or precision < 1:
         hint = "give it a `precision` of 1 or more"
         raise InvalidSchemaError(f"a decimal with precision {precision!r}", where=where, hint=hint)
@@ -41,7 +40,7 @@ def _decimal(node: dict[str, Any], where: str) -> Logical:
     return Logical("decimal", precision, scale)
 
 
-def _check_room(node: dict[str, Any], precision: int, where: str) -> None:
+def _check_room(node: JsonObject, precision: int, where: str) -> None:
     size = node.get("size")
     if not _whole(size):
         return
@@ -51,5 +50,5 @@ def _check_room(node: dict[str, Any], precision: int, where: str) -> None:
         raise InvalidSchemaError(f"a decimal of {precision} digits", where=where, hint=hint)
 
 
-def _whole(value: Any) -> bool:
+def _whole(value: Json) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)

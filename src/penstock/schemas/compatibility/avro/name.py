@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Container
-from typing import Any
 
+from penstock.documents import Json, JsonObject
 from penstock.errors import InvalidSchemaError
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
-def checked_name(value: Any, where: str, what: str = "name") -> str:
+def checked_name(value: Json, where: str, what: str = "name") -> str:
     """A simple name, or an error that says why it isn't one."""
     if not isinstance(value, str) or not _NAME.match(value):
         hint = "use letters, digits and underscores, not starting with a digit"
@@ -17,7 +17,7 @@ def checked_name(value: Any, where: str, what: str = "name") -> str:
     return value
 
 
-def full_name(node: dict[str, Any], namespace: str, where: str) -> str:
+def full_name(node: JsonObject, namespace: str, where: str) -> str:
     """The full name of a type's definition."""
     name = node.get("name")
     own = node.get("namespace", namespace)

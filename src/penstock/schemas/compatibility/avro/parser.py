@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
+from penstock.documents import Json, JsonObject
 from penstock.errors import InvalidSchemaError
 from penstock.schemas.compatibility import jsontext
 from penstock.schemas.compatibility.avro.canonical import canonical
@@ -84,7 +84,7 @@ class _Parser:
             return InvalidSchemaError(error.message, where=f"reference {name!r}", hint=error.hint)
         return None
 
-    def type_of(self, node: Any, namespace: str, where: str) -> Type:
+    def type_of(self, node: Json, namespace: str, where: str) -> Type:
         """The type that a JSON value describes."""
         if isinstance(node, str):
             return self._by_name(node, namespace, where)
@@ -105,7 +105,7 @@ class _Parser:
         hint = "define it before it is used, or give it as a reference"
         raise InvalidSchemaError(f"unknown type {name!r}", where=where, hint=hint)
 
-    def _union(self, nodes: list[Any], namespace: str, where: str) -> Union:
+    def _union(self, nodes: list[Json], namespace: str, where: str) -> Union:
         branches = tuple(self.type_of(node, namespace, where) for node in nodes)
         keys = Counter(_branch_key(branch) for branch in branches)
         for key, count in keys.items():
@@ -117,7 +117,7 @@ class _Parser:
                 raise InvalidSchemaError(f"a union with {key!r} twice", where=where, hint=hint)
         return Union(branches)
 
-    def _complex(self, node: dict[str, Any], namespace: str, where: str) -> Type:
+    def _complex(self, node: JsonObject, namespace: str, where: str) -> Type:
         kind = node.get("type")
         if kind == "array":
             return Array(self.type_of(_attribute(node, "items", where), namespace, f"{where}[]"))
@@ -132,7 +132,7 @@ class _Parser:
             return Primitive(kind, logical_of(node, kind, where))
         return self._by_name(kind, namespace, where)
 
-    def _named(self, node: dict[str, Any], namespace: str, where: str) -> Reference:
+    def _named(self, node: JsonObject, namespace: str, where: str) -> Reference:
         name = full_name(node, namespace, where)
         if name in self._known:
             hint = "define it once and use its name afterwards"
@@ -143,7 +143,7 @@ class _Parser:
         self.names[name] = self._definition(node, name, where or short(name))
         return Reference(name)
 
-    def _definition(self, node: dict[str, Any], name: str, where: str) -> Named:
+    def _definition(self, node: JsonObject, name: str, where: str) -> Named:
         space = namespace_of(name)
         aliases = tuple(qualified(alias, space, where) for alias in _texts(node, "aliases", where))
         if node["type"] == "enum":
@@ -152,7 +152,7 @@ class _Parser:
             return Fixed(name, aliases, _size(node, where), logical_of(node, "fixed", where))
         return Record(name, aliases, self._fields(node, space, where))
 
-    def _fields(self, node: dict[str, Any], namespace: str, where: str) -> tuple[Field, ...]:
+    def _fields(self, node: JsonObject, namespace: str, where: str) -> tuple[Field, ...]:
         nodes = _attribute(node, "fields", where)
         if not isinstance(nodes, list):
             raise InvalidSchemaError("`fields` is not a list", where=where, hint="list the record's fields")
@@ -160,7 +160,7 @@ class _Parser:
         _check_unique([field.name for field in fields], "field", where)
         return fields
 
-    def _field(self, node: Any, namespace: str, where: str) -> Field:
+    def _field(self, node: Json, namespace: str, where: str) -> Field:
         if not isinstance(node, dict):
             hint = "a field is an object with a `name` and a `type`"
             raise InvalidSchemaError(f"{node!r} is not a field", where=where, hint=hint)
@@ -170,7 +170,7 @@ class _Parser:
         return Field(name, _texts(node, "aliases", inside), type_, node.get("default", MISSING))
 
 
-def _enum(node: dict[str, Any], name: str, aliases: tuple[str, ...], where: str) -> Enum:
+def _enum(node: JsonObject, name: str, aliases: tuple[str, ...], where: str) -> Enum:
     symbols = _texts(node, "symbols", where)
     _check_unique([checked_name(symbol, where, "symbol") for symbol in symbols], "symbol", where)
     default = node.get("default")
@@ -180,7 +180,7 @@ def _enum(node: dict[str, Any], name: str, aliases: tuple[str, ...], where: str)
     return Enum(name, aliases, symbols, default)
 
 
-def _size(node: dict[str, Any], where: str) -> int:
+def _size(node: JsonObject, where: str) -> int:
     size = node.get("size")
     if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < 2**31:
         hint = "give the number of bytes, less than 2147483648"
@@ -188,14 +188,14 @@ def _size(node: dict[str, Any], where: str) -> int:
     return size
 
 
-def _texts(node: dict[str, Any], key: str, where: str) -> tuple[str, ...]:
+def _texts(node: JsonObject, key: str, where: str) -> tuple[str, ...]:
     value = node.get(key, [])
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise InvalidSchemaError(f"`{key}` is {value!r}", where=where, hint="give a list of names")
     return tuple(value)
 
 
-def _attribute(node: dict[str, Any], key: str, where: str) -> Any:
+def _attribute(node: JsonObject, key: str, where: str) -> Json:
     if key not in node:
         raise InvalidSchemaError(f"`{key}` is missing", where=where, hint="add it")
     return node[key]

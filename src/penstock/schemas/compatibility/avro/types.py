@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
+
+from penstock.documents import Json
 
 PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
 
@@ -81,7 +83,7 @@ class Field:
     name: str
     aliases: tuple[str, ...]
     type: "Type"
-    default: Any = MISSING
+    default: Json = MISSING
 
     @property
     def has_default(self) -> bool:

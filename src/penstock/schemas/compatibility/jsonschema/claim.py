@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
+from penstock.documents import Json, JsonObject
 from penstock.schemas.compatibility import jsontext
 from penstock.schemas.compatibility.jsonschema.budget import Budget
 from penstock.schemas.compatibility.jsonschema.dialect import Dialect
@@ -51,7 +52,7 @@ class Claim:
     path: str
     rule: str
     hint: str
-    schema: dict[str, Any]
+    schema: JsonObject
     about: frozenset[str]
     proof: Callable[[Writer, Prover], list[Problem]]
     dialect: Dialect
@@ -68,7 +69,7 @@ class Claim:
     def _testable(self) -> bool:
         return not any(_UNTESTABLE & inner.keys() for inner in walk(self.schema))
 
-    def _refused(self, values: list[Any]) -> list[Problem]:
+    def _refused(self, values: list[Json]) -> list[Problem]:
         bad = [value for value in values if not valid(value, self.schema, self.dialect)]
         if not bad:
             return []

@@ -1,12 +1,12 @@
 """The drafts of JSON Schema, and which one a document is written in."""
 
 from enum import StrEnum
-from typing import Any
 
 from jsonschema.exceptions import SchemaError
 from jsonschema.protocols import Validator
 from jsonschema.validators import Draft7Validator, Draft202012Validator, validator_for
 
+from penstock.documents import Json
 from penstock.errors import InvalidSchemaError
 
 
@@ -26,14 +26,14 @@ _BY_ADDRESS = {
 }
 
 
-def dialect_of(root: Any) -> Dialect:
+def dialect_of(root: Json) -> Dialect:
     """The dialect a document declares."""
     if not isinstance(root, dict) or "$schema" not in root:
         return Dialect.UNDECLARED
     return _BY_ADDRESS.get(str(root["$schema"]).rstrip("#"), Dialect.OTHER)
 
 
-def checker_of(root: Any, dialect: Dialect) -> type[Validator]:
+def checker_of(root: Json, dialect: Dialect) -> type[Validator]:
     """The validator that knows the document's draft; undeclared ones are tried as the newest first."""
     if dialect is Dialect.DRAFT_07:
         return Draft7Validator
@@ -48,7 +48,7 @@ def checker_of(root: Any, dialect: Dialect) -> type[Validator]:
     return Draft202012Validator
 
 
-def check(checker: type[Validator], schema: Any, where: str = "") -> None:
+def check(checker: type[Validator], schema: Json, where: str = "") -> None:
     """Refuse what is not a schema in its draft."""
     error = _complaint(checker, schema)
     if error:
@@ -57,7 +57,7 @@ def check(checker: type[Validator], schema: Any, where: str = "") -> None:
         raise InvalidSchemaError(error.message, where=place, hint=hint)
 
 
-def _by_address(root: Any) -> type[Validator]:
+def _by_address(root: Json) -> type[Validator]:
     found: type[Validator] | None = validator_for(root, default=None)  # type: ignore[arg-type]
     if found is None:
         hint = "declare draft-07 or 2020-12"
@@ -65,7 +65,7 @@ def _by_address(root: Any) -> type[Validator]:
     return found
 
 
-def _complaint(checker: type[Validator], schema: Any) -> SchemaError | None:
+def _complaint(checker: type[Validator], schema: Json) -> SchemaError | None:
     try:
         checker.check_schema(schema)
     except SchemaError as error:

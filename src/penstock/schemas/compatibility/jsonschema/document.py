@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
 from urllib.parse import unquote
 
+from penstock.documents import Json
 from penstock.errors import InvalidSchemaError
 from penstock.schemas.compatibility import jsontext
 from penstock.schemas.compatibility.jsonschema.dialect import Dialect, check, checker_of, dialect_of
@@ -19,12 +19,12 @@ _DEFINITIONS = ("definitions", "$defs")
 class JsonSchema:
     """A document and the others it refers to by name."""
 
-    root: Any
+    root: Json
     dialect: Dialect
     canonical: str
-    others: Mapping[str, Any]
+    others: Mapping[str, Json]
 
-    def target(self, reference: str, within: str) -> tuple[Any, str]:
+    def target(self, reference: str, within: str) -> tuple[Json, str]:
         """What a `$ref` in the document named `within` points to, and the document that is in."""
         address, _, pointer = reference.partition("#")
         document = self._document(address, within)
@@ -99,7 +99,7 @@ def _check(schema: JsonSchema) -> None:
             pending.extend(schema.target(reference, within) for reference in _local(part))
 
 
-def _local(part: Any) -> Iterator[str]:
+def _local(part: Json) -> Iterator[str]:
     # An anchor or an absolute address inside a document with nested ids is left to the checker to refuse.
     return (reference for reference in _references(part) if _plain(reference))
 
@@ -109,13 +109,13 @@ def _plain(reference: str) -> bool:
     return pointer == "" or pointer.startswith("/")
 
 
-def _references(root: Any) -> Iterator[str]:
+def _references(root: Json) -> Iterator[str]:
     for schema in walk(root):
         if isinstance(schema.get("$ref"), str):
             yield schema["$ref"]
 
 
-def _at(root: Any, pointer: str, reference: str) -> Any:
+def _at(root: Json, pointer: str, reference: str) -> Json:
     found = root
     for part in pointer.split("/")[1:]:
         key = unquote(part).replace("~1", "/").replace("~0", "~")
@@ -126,7 +126,7 @@ def _at(root: Any, pointer: str, reference: str) -> Any:
     return found
 
 
-def _step(value: Any, key: str) -> Any:
+def _step(value: Json, key: str) -> Json:
     if isinstance(value, list) and key.isdigit() and int(key) < len(value):
         return value[int(key)]
     return value.get(key) if isinstance(value, dict) else None

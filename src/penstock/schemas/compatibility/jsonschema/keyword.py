@@ -1,7 +1,8 @@
 """Where JSON Schema's keywords hold further schemas."""
 
 from collections.abc import Iterator
-from typing import Any
+
+from penstock.documents import Json, JsonObject
 
 SINGLE = frozenset(
     {
@@ -42,7 +43,7 @@ _SILENT = frozenset(
 )
 
 
-def bare(schema: Any) -> Any:
+def bare(schema: Json) -> Json:
     """A schema without titles, descriptions, definitions and the like, at every depth."""
     if not isinstance(schema, dict):
         return schema
@@ -51,7 +52,7 @@ def bare(schema: Any) -> Any:
     }
 
 
-def _bare_value(keyword: str, value: Any) -> Any:
+def _bare_value(keyword: str, value: Json) -> Json:
     if keyword in LISTS and isinstance(value, list):
         return [bare(inner) for inner in value]
     if keyword in SINGLE:
@@ -61,7 +62,7 @@ def _bare_value(keyword: str, value: Any) -> Any:
     return value
 
 
-def subschemas(schema: Any) -> Iterator[Any]:
+def subschemas(schema: Json) -> Iterator[Json]:
     """Every schema directly inside a schema."""
     if not isinstance(schema, dict):
         return
@@ -74,7 +75,7 @@ def subschemas(schema: Any) -> Iterator[Any]:
             yield from (item for item in value.values() if isinstance(item, dict | bool))
 
 
-def walk(schema: Any) -> Iterator[dict[str, Any]]:
+def walk(schema: Json) -> Iterator[JsonObject]:
     """Every schema object in a schema, itself first; references are not followed."""
     if isinstance(schema, dict):
         yield schema

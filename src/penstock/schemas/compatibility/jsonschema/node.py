@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
+from penstock.documents import Json
 from penstock.schemas.compatibility import jsontext
 from penstock.schemas.compatibility.jsonschema.dialect import Dialect
 from penstock.schemas.compatibility.jsonschema.document import JsonSchema
@@ -14,11 +14,11 @@ from penstock.schemas.compatibility.jsonschema.keyword import bare, walk
 class Node:
     """A schema, the document it belongs to, and the name of the part of it that local references mean."""
 
-    schema: Any
+    schema: Json
     document: JsonSchema
     within: str = ""
 
-    def get(self, keyword: str, default: Any = None) -> Any:
+    def get(self, keyword: str, default: Json = None) -> Json:
         """The value of a keyword; a boolean schema has none."""
         return self.schema.get(keyword, default) if isinstance(self.schema, dict) else default
 
@@ -26,7 +26,7 @@ class Node:
         """Whether the keyword is there."""
         return isinstance(self.schema, dict) and keyword in self.schema
 
-    def at(self, schema: Any) -> "Node":
+    def at(self, schema: Json) -> "Node":
         """A schema found inside this one."""
         return Node(schema, self.document, self.within)
 
@@ -77,13 +77,13 @@ def same(one: Node, other: Node, keywords: Iterable[str] | None = None) -> bool:
     return not _refers(ours) or _same_targets(one, other)
 
 
-def _part(node: Node, keywords: Iterable[str] | None) -> Any:
+def _part(node: Node, keywords: Iterable[str] | None) -> Json:
     if keywords is None:
         return bare(node.schema)
     return bare({keyword: node.get(keyword) for keyword in keywords if node.has(keyword)})
 
 
-def _refers(schema: Any) -> bool:
+def _refers(schema: Json) -> bool:
     return any("$ref" in inner for inner in walk(schema))
 
 

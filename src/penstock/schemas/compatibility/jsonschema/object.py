@@ -1,8 +1,8 @@
 """Demands on objects: their properties, and whether they may have others."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
+from penstock.documents import JsonObject
 from penstock.schemas.compatibility.jsonschema.claim import Claim, Prover, problem
 from penstock.schemas.compatibility.jsonschema.node import Node
 from penstock.schemas.compatibility.jsonschema.properties import (
@@ -166,5 +166,5 @@ def _most(writer: Writer) -> int | None:
     return min(closed + ([] if stated is None else [stated]), default=None)
 
 
-def _claim(reader: Node, schema: dict[str, Any], path: str, rule: str, hint: str, proof: Proof) -> Claim:
+def _claim(reader: Node, schema: JsonObject, path: str, rule: str, hint: str, proof: Proof) -> Claim:
     return Claim(path, rule, hint, schema, OBJECT, proof, reader.document.dialect)

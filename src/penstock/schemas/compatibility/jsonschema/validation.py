@@ -7,11 +7,12 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 from jsonschema.validators import Draft7Validator, Draft202012Validator, extend
 
+from penstock.documents import Json, JsonObject
 from penstock.schemas.compatibility.jsonschema.dialect import Dialect
 from penstock.schemas.compatibility.jsonschema.expression import UndecidedError, search
 
 
-def valid(value: Any, schema: Any, dialect: Dialect) -> bool:
+def valid(value: Json, schema: Json, dialect: Dialect) -> bool:
     """Whether a value certainly satisfies a schema, in every draft that the dialect may mean."""
     try:
         return all(validator(schema).is_valid(value) for validator in _VALIDATORS[dialect])
@@ -26,13 +27,13 @@ def _matches(pattern: str, text: str) -> bool:
     return found
 
 
-def _pattern(validator: Any, pattern: str, value: Any, _: Any) -> Iterator[ValidationError]:
+def _pattern(validator: Validator, pattern: str, value: Json, _: Json) -> Iterator[ValidationError]:
     if validator.is_type(value, "string") and not _matches(pattern, value):
         yield ValidationError(f"{value!r} does not match {pattern!r}")
 
 
 def _pattern_properties(
-    validator: Any, patterns: dict[str, Any], value: Any, _: Any
+    validator: Any, patterns: JsonObject, value: Json, _: Json
 ) -> Iterator[ValidationError]:
     for pattern, schema in patterns.items() if validator.is_type(value, "object") else ():
         for name in value:
@@ -41,7 +42,7 @@ def _pattern_properties(
 
 
 def _additional_properties(
-    validator: Any, allowed: Any, value: Any, schema: Any
+    validator: Any, allowed: Json, value: Json, schema: Json
 ) -> Iterator[ValidationError]:
     for name in value if validator.is_type(value, "object") else ():
         patterns = schema.get("patternProperties", {})

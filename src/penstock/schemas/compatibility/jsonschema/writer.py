@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, floor
-from typing import Any
 
+from penstock.documents import Json
 from penstock.schemas.compatibility.jsonschema.node import Node, facts
 
 # A number is an integer or a fraction, so that "integer within number" is a plain subset.
@@ -47,13 +47,13 @@ class Writer:
         return found
 
     @cached_property
-    def values(self) -> list[Any] | None:
+    def values(self) -> list[Json] | None:
         """The documents themselves, if there are only so many."""
         for node in self.nodes:
             for listed in (node.get("enum"), [node.get("const")] if node.has("const") else None):
                 if listed is not None:
                     return [value for value in listed if type_of(value) in self.types]
-        few: dict[str, list[Any]] = {"null": [None], "boolean": [False, True]}
+        few: dict[str, list[Json]] = {"null": [None], "boolean": [False, True]}
         return [v for name in sorted(self.types) for v in few[name]] if self.types <= set(few) else None
 
     def cases(self) -> Iterator["Writer"]:
@@ -102,7 +102,7 @@ class Writer:
         return best
 
 
-def type_of(value: Any) -> str:
+def type_of(value: Json) -> str:
     """The type of a JSON value, where 1.0 is an integer as well."""
     if isinstance(value, float):
         return "integer" if value.is_integer() else "fraction"
@@ -117,7 +117,7 @@ def type_of(value: Any) -> str:
     return names[type(value)]
 
 
-def named_types(value: Any) -> frozenset[str]:
+def named_types(value: Json) -> frozenset[str]:
     """The types that a `type` keyword allows."""
     names = [value] if isinstance(value, str) else value
     return frozenset().union(*(NUMBERS if name == "number" else {name} for name in names))
