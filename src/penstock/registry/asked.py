@@ -1,11 +1,12 @@
 """A request to the registry, read and checked, and the refusals it may earn."""
 
+from dataclasses import replace
 from urllib.parse import unquote
 
 from starlette.requests import Request
 
 from penstock.documents import Json, JsonObject
-from penstock.registry.records import Reference
+from penstock.registry.records import Reference, SchemaRecord
 from penstock.registry.registry import SCHEMA_NOT_FOUND, Registry
 from penstock.registry.rules import metadata_text, rules_text
 from penstock.schemas.compatibility import Mode, SchemaKind
@@ -43,6 +44,13 @@ class Asked:
 
     def flag(self, name: str) -> bool:
         return self._request.query_params.get(name, "").lower() == "true"
+
+    def wanted(self, record: SchemaRecord) -> SchemaRecord:
+        """A record as it was asked for: a client that has no compiler wants Protobuf's descriptor."""
+        serialized = self._request.query_params.get("format") == "serialized"
+        if serialized and record.kind is SchemaKind.PROTOBUF:
+            return replace(record, text=record.canonical)
+        return record
 
     def id(self) -> int:
         """The schema's id in the path."""

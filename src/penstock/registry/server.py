@@ -31,6 +31,7 @@ from penstock.registry.records import SchemaRecord
 from penstock.registry.registry import Registry
 from penstock.schemas.compatibility import SchemaKind
 from penstock.schemas.compatibility.jsontext import has_lone_surrogate
+from penstock.schemas.compatibility.protobuf.extra import has_protobuf
 
 CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
 _LARGEST_BODY = 4 * 2**20
@@ -66,11 +67,10 @@ def _register(asked: Asked) -> JsonObject:
 
 def _lookup(asked: Asked) -> JsonObject:
     subject, deleted = asked.path("subject"), asked.flag("deleted")
-    return _shown(
-        asked.registry.lookup(
-            subject, *asked.schema(), metadata=asked.metadata(), rules=asked.rules(), deleted=deleted
-        )
+    found = asked.registry.lookup(
+        subject, *asked.schema(), metadata=asked.metadata(), rules=asked.rules(), deleted=deleted
     )
+    return _shown(asked.wanted(found))
 
 
 def _check(asked: Asked, version: int | None) -> JsonObject:
@@ -95,15 +95,18 @@ def _check_version(asked: Asked) -> JsonObject:
 
 
 def _version(asked: Asked) -> JsonObject:
-    return _shown(
-        asked.registry.version(asked.path("subject"), asked.version(), deleted=asked.flag("deleted"))
-    )
+    found = asked.registry.version(asked.path("subject"), asked.version(), deleted=asked.flag("deleted"))
+    return _shown(asked.wanted(found))
 
 
 def _delete_version(asked: Asked) -> int:
     subject, wanted, permanent = asked.path("subject"), asked.version(), asked.flag("permanent")
     version = wanted or asked.registry.version(subject, deleted=permanent).version
     return asked.registry.delete(subject, version, permanent=permanent)[0]
+
+
+def _kinds() -> list[str]:
+    return [each.value for each in SchemaKind if each is not SchemaKind.PROTOBUF or has_protobuf()]
 
 
 def _uses(asked: Asked) -> list[SchemaRecord]:
@@ -130,11 +133,11 @@ def _unset_mode(asked: Asked) -> JsonObject:
 
 _ROUTES: list[tuple[str, str, Answer]] = [
     ("GET", "/", lambda _: {}),
-    ("GET", "/schemas/types", lambda _: [kind.value for kind in SchemaKind]),
+    ("GET", "/schemas/types", lambda _: _kinds()),
     (
         "GET",
         "/schemas/ids/{id}",
-        lambda asked: _shown(asked.registry.schema(asked.id()), *_BY_ID),
+        lambda asked: _shown(asked.wanted(asked.registry.schema(asked.id())), *_BY_ID),
     ),
     (
         "GET",
