@@ -11,7 +11,19 @@ story: dict[str, object] = {"__name__": "story"}
 exec(TARGET + SUITE, story)
 
 
-class TestSqlite(story["TestSqlite"]):
+class Here:
     @pytest.fixture(autouse=True)
     def here(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
+
+
+class TestSqlite(Here, story["TestSqlite"]):
+    pass
+
+
+class TestSqliteLanes(Here, story["TestSqliteLanes"]):
+    pass
+
+
+class TestSqliteUpserts(Here, story["TestSqliteUpserts"]):
+    pass

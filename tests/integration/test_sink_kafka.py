@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import confluent_kafka
+import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
@@ -11,7 +12,8 @@ from penstock.identity import Identity
 from penstock.log import Broker
 from penstock.log.ledger import Batch, Entry
 from penstock.targets import KafkaSink, SinkOptions
-from penstock.targets.kafka.lane import KafkaLane
+from penstock.targets.kafka.lane import KafkaLane, KafkaLanes
+from penstock.testing.lane_contract import LaneContract
 from penstock.testing.sink_contract import ExactlyOnceContract, batch, numbered
 
 HEADERS = "array(named_struct('key', 'n', 'value', cast(string(id) as binary)))"
@@ -122,6 +124,25 @@ class TestKafkaSink(ExactlyOnceContract):
     def topic_of(self, anew):
         anew()
         return self.topic
+
+
+class TestKafkaLanes(LaneContract):
+    def make_lanes(self, settings, unique):
+        self.settings, self.topic = settings, f"lane.{unique}"
+        Broker(settings).ensure(self.topic, 1, {})
+        return KafkaLanes(settings.client(), unique, 60_000)
+
+    def batch(self, numbers):
+        values = [str(number).encode() for number in numbers]
+        headers = pa.array(
+            [[]] * len(values), pa.list_(pa.struct({"key": pa.string(), "value": pa.binary()}))
+        )
+        return pa.RecordBatch.from_pydict(
+            {"topic": [self.topic] * len(values), "key": values, "value": values, "headers": headers}
+        )
+
+    def contents(self):
+        return [int(message.value()) for message in read(self.settings, self.topic)]
 
 
 def test_a_lane_waits_where_the_queue_is_full(settings, unique):

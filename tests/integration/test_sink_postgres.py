@@ -23,6 +23,7 @@ from penstock.targets.postgres import PostgresSink, PostgresTable, last_entry
 from penstock.targets.postgres.comparison import compare_table
 from penstock.targets.postgres.lane import Lane
 from penstock.testing.sink_contract import Crash, ExactlyOnceContract, batch, crash_at
+from penstock.testing.upsert_contract import SCHEMA, UpsertContract
 
 
 @pytest.fixture
@@ -74,6 +75,17 @@ def at_point(monkeypatch):
 
 def staging_tables(sql):
     return {name for (name,) in sql("SELECT tablename FROM pg_tables WHERE tablename LIKE 'staging%'")}
+
+
+class TestPostgresUpserts(UpsertContract):
+    def make_sink(self, spark, settings, unique):
+        self.settings, self.name = settings, f"u{unique}"
+        table = PostgresTable(self.name, key="key", write="upsert")
+        return table.sink(StructType.fromDDL(SCHEMA), SinkOptions(settings, unique))
+
+    def table(self, sink):
+        with psycopg.connect(reveal(self.settings.postgres)) as database:
+            return dict(database.execute(f"select key, value from {self.name}").fetchall())
 
 
 class TestPostgresSink(ExactlyOnceContract):

@@ -161,6 +161,7 @@ def forget(
     try:
         for each in pipelines.forget(spark, settings, pipeline, flow, connection=connection):
             console.print(f"removed {each}", markup=False)
+        console.print("a ledger in a target of your own stays: `penstock run … --begin-anew` passes over it")
     finally:
         spark.stop()
 

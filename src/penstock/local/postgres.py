@@ -68,7 +68,9 @@ class Postgres:
             self._create(prefix, owner, programs)
         hand_over(self._cluster, owner)
         self._end_orphans()
-        return [*prefix, str(programs / "postgres"), "-p", str(port), *self.identity]
+        # The user's name is that of our own schema: unqualified names of applications are not to go there.
+        path = ("-c", "search_path=public")
+        return [*prefix, str(programs / "postgres"), "-p", str(port), *self.identity, *path]
 
     def answers(self, port: int) -> bool:
         """Say whether the server takes connections."""

@@ -6,10 +6,11 @@ from datetime import timedelta
 from typing import Literal, TypeVar
 
 import confluent_kafka
+import psycopg
 from confluent_kafka import TopicPartition
 
 from penstock.durations import duration
-from penstock.errors import FencedError, TryAgainError
+from penstock.errors import ConfigurationError, FencedError, TryAgainError
 from penstock.events import Event
 from penstock.log.client import TIMEOUT, Configuration
 from penstock.log.consumer import Consumer, Rebalance
@@ -57,6 +58,11 @@ class PostgresConsumer(Consumer[E]):
         schemas: SchemaDirectory | None = None,
         kafka: Configuration | None = None,
     ) -> None:
+        if not isinstance(connection, psycopg.Connection):
+            raise ConfigurationError(
+                f"connection= is a {type(connection).__name__}, expected one of psycopg's",
+                hint="psycopg.connect(settings.dsn().value, autocommit=True)",
+            )
         self._stored = StoredPositions(connection, check_name(group), topic.name, duration(timeout))
         self._stored.prepare()
         super().__init__(

@@ -29,6 +29,7 @@ _CREATE = """
         at timestamptz NOT NULL DEFAULT now(),
         PRIMARY KEY (group_name, topic, partition)
     )"""
+_SEARCHED = "SELECT current_setting('search_path')"
 _PATIENCE = "SELECT set_config('lock_timeout', %s, true)"
 _CLAIM = """
     INSERT INTO penstock.positions (group_name, topic, partition, topic_id, next_offset, owner)
@@ -75,11 +76,24 @@ class StoredPositions:
         """Make the table if there is none; a role that may not create schemas may use one that is there."""
         with _asking("make the table penstock.positions"), self._transaction() as cursor:
             cursor.execute(_LOCK)
+            self._refuse_own_schema(cursor)
             has_schema, has_table = cursor.execute(_EXISTS).fetchone() or (True, True)
             if not has_schema:
                 cursor.execute("CREATE SCHEMA penstock")
             if not has_table:
                 cursor.execute(_CREATE)
+
+    def _refuse_own_schema(self, cursor: Cursor) -> None:
+        """Refuse to hide an application's tables: a role's own schema comes first where names have none."""
+        (path,) = cursor.execute(_SEARCHED).fetchone() or ("",)
+        first = path.split(",")[0].strip().strip('"')
+        user = self._connection.info.user
+        if (user if first == "$user" else first) == "penstock":
+            raise ConfigurationError(
+                f"the search path of role {user!r} begins with the schema penstock ({path}), which is ours: "
+                "your tables without a schema would be made there",
+                hint=f"ALTER ROLE {user} SET search_path = public, or another role",
+            )
 
     def claim(self, starts: Iterable[TopicPartition], id: str | None) -> list[TopicPartition]:
         """Own the rows of partitions, made at `starts` where there are none, and return what they have."""

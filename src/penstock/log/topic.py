@@ -150,10 +150,10 @@ class Table(Topic[E]):
         return {"cleanup.policy": "compact"} | super().config
 
 
-def check_name(name: str) -> str:
+def check_name(name: str, of: str = "topic") -> str:
     """Return the name if Kafka takes it for a topic or a group, or say what it may hold."""
     if not _NAME.fullmatch(name) or name in (".", ".."):
-        raise TopicError(f"{name!r} is not a topic's name", hint="use 1 to 249 letters, digits, and . _ -")
+        raise TopicError(f"{name!r} is not a {of}'s name", hint="use 1 to 249 letters, digits, and . _ -")
     return name
 
 

@@ -109,7 +109,8 @@ class Checkpoint:
             raise LedgerError(
                 f"the sink has written {batch}, the checkpoint {self.path} {seen}",
                 hint="the checkpoint was lost or replaced: bring it back, or let a flow without state go on "
-                "from the ledger with `penstock run --from-ledger`",
+                "from the ledger with `penstock run --from-ledger`; if the flow was forgotten on purpose, "
+                "let it begin anew with `--begin-anew`",
             )
         planned = self._offsets(batch.number)
         if (self.last_planned() or 0) < batch.number or planned not in (None, batch.end):

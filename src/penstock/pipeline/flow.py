@@ -83,10 +83,10 @@ class Flow:
 
     def _check_names(self) -> None:
         check_flow_name(self.name)
-        if not _VERSION.fullmatch(self.version):
+        if not isinstance(self.version, str) or not _VERSION.fullmatch(self.version):
             raise FlowError(
                 f"flow {self.name!r} has the version {self.version!r}",
-                hint="use 1 to 40 letters, digits, and . _ -",
+                hint="use a text of 1 to 40 letters, digits, and . _ -",
             )
         if not self.reads:
             raise FlowError(
@@ -123,7 +123,8 @@ class Flow:
         if guarantee is not None and guarantee not in possible:
             raise FlowError(
                 f"flow {self.name!r} can't be {guarantee} in {mode} mode",
-                hint=f"guarantee {_or(possible)}, or run it in stream mode",
+                hint=f"guarantee {_or(possible)}"
+                + ("" if mode == "stream" else ", or run it in stream mode"),
             )
 
     def _check_realtime(self) -> None:

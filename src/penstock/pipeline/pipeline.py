@@ -27,7 +27,7 @@ class Pipeline:
     """
 
     def __init__(self, name: str) -> None:
-        self.name = check_name(name)
+        self.name = check_name(name, "pipeline")
         self.flows: dict[str, Flow] = {}
 
     def flow(

@@ -94,6 +94,7 @@ class Planner:
 
     def as_written(self, flow: Flow, label: str, results: DataFrame) -> DataFrame:
         """Return results as the flow's target takes them in."""
+        _refuse_missing(flow, results)
         one, maker = self.gives_one_result(flow), Identity(label).maker(flow.version)
         return flow.target.rows(Results(results, label, maker, one, self.schemas))
 
@@ -238,6 +239,17 @@ class Planner:
         """What a table holds whenever a batch begins: as it is no stream, Spark reads it anew each time."""
         rows = kafka_rows(self.spark, self.settings, [table.name], streaming=False)
         return current(typed(rows, table, self.known(table), counted=counted), str(table.key))
+
+
+def _refuse_missing(flow: Flow, results: DataFrame) -> None:
+    """Refuse results that lack a column that the target wants; an `id` is made for them."""
+    wanted = {*flow.target.upsert_key, *(flow.target.columns or ())}
+    missing = sorted(wanted - {*results.columns, "id"})
+    if missing:
+        raise FlowError(
+            f"flow {flow.name!r} gives no column {missing[0]!r}, which its target wants",
+            hint=f"it gives {', '.join(results.columns)}",
+        )
 
 
 def _is_realtime(flow: Flow, span: Span) -> bool:

@@ -5,6 +5,7 @@ import traceback
 from collections.abc import Callable
 
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+from pyspark.errors import AnalysisException
 
 from penstock.errors import DataLossError, EngineError, FlowError, PenstockError
 from penstock.pipeline.job import Job
@@ -42,6 +43,11 @@ def explained(error: BaseException, job: Job, path: str) -> BaseException:
         return EngineError(
             f"Spark's Java process has ended under flow {job.label!r}: {one_line(error)}",
             hint="start the run again; its log and the system's (out of memory?) say why it died",
+        )
+    if isinstance(error, AnalysisException):
+        return FlowError(
+            f"flow {job.label!r} can't be planned: {error.getMessage()}",
+            hint="its function or its target names what is not there",
         )
     text = str(error)
     for pattern, explain in _MEANINGS:

@@ -27,8 +27,14 @@ def target_of(writes: Topic[Any] | Target, side_outputs: Iterable[Topic[Any]]) -
         return KafkaTarget(writes, aside)
     if isinstance(writes, KafkaTarget):
         raise TargetError("writes= is a KafkaTarget, which flows make themselves", hint="give its topic")
+    if isinstance(writes, type):
+        raise TargetError(f"writes= is the class {writes.__name__}", hint=f"make one: {writes.__name__}(…)")
     if not isinstance(writes, Target):
         raise TargetError(f"writes= is a {type(writes).__name__}, expected a Topic or a Target")
+    for name in ("upsert_key", "columns"):
+        seen = getattr(writes, name)
+        if isinstance(seen, str):
+            raise TargetError(f"{name} of {type(writes).__name__} is a text", hint=f'write ("{seen}",)')
     return TargetWithSideOutputs(writes, aside) if aside else writes
 
 
