@@ -134,9 +134,8 @@ class TestKafkaLanes(LaneContract):
 
     def batch(self, numbers):
         values = [str(number).encode() for number in numbers]
-        headers = pa.array(
-            [[]] * len(values), pa.list_(pa.struct({"key": pa.string(), "value": pa.binary()}))
-        )
+        kind = pa.list_(pa.struct({"key": pa.string(), "value": pa.binary()}))
+        headers = pa.array([[]] * len(values), kind)
         return pa.RecordBatch.from_pydict(
             {"topic": [self.topic] * len(values), "key": values, "value": values, "headers": headers}
         )
