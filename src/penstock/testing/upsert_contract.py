@@ -1,7 +1,7 @@
 """What every sink has to pass whose rows replace those of the same key, besides the contract of its level.
 
-It is for pytest, with fixtures `spark`, `settings` and `unique`. Rows have a `key`, a `value`, the `_order` of
-their making, and `_deleted`.
+It is for pytest, with fixtures `spark`, `settings` and `unique`. Rows have a `key`, a `value`, their `_order`,
+and `_deleted`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
