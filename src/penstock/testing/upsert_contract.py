@@ -1,7 +1,6 @@
 """What every sink has to pass whose rows replace those of the same key, besides the contract of its level.
 
-It is for pytest, with fixtures `spark`, `settings` and `unique`. Rows have a `key`, a `value`, their `_order`,
-and `_deleted`.
+It is for pytest, with fixtures `spark`, `settings` and `unique`. Rows have the columns of SCHEMA.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
