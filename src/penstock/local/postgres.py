@@ -70,7 +70,7 @@ class Postgres:
         self._end_orphans()
         # The user's name is that of our own schema: unqualified names of applications are not to go there.
         path = ("-c", "search_path=public")
-        return [*prefix, str(programs / "postgres"), "-p", str(port), *self.identity, *path]
+        return [*prefix, str(programs / "postgres"), *path, "-p", str(port), *self.identity]
 
     def answers(self, port: int) -> bool:
         """Say whether the server takes connections."""
