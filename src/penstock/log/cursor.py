@@ -173,6 +173,8 @@ class Cursor:
             return True
         partition = message.partition()
         if error.code() == KafkaError._AUTO_OFFSET_RESET and partition is not None:
+            if self._is_there(partition):  # the error is of where it was before
+                return False
             place = f"{self.topic}[{partition}]@{self.position[partition]}"
             raise LogError(
                 f"can't read at {place}, where the log no longer is: {error.str()}",
@@ -181,6 +183,11 @@ class Cursor:
         if error.code() not in _HARMLESS and not is_transient(error):
             raise explain(f"read {self.topic!r}", error, self.listener)
         return False
+
+    def _is_there(self, partition: int) -> bool:
+        """Whether the log has the place where a partition is read."""
+        first, end = self.client.get_watermark_offsets(self._place(partition), timeout=TIMEOUT, cached=False)
+        return bool(first <= self.position[partition] <= end)
 
     def _move_past(self, message: Message) -> None:
         error, partition, offset = message.error(), message.partition(), message.offset()
