@@ -28,6 +28,11 @@ class Identity:
     def of(cls, namespace: str, pipeline: str, flow: str) -> Self:
         return cls(f"{namespace}:{pipeline}.{flow}" if namespace else f"{pipeline}.{flow}")
 
+    @classmethod
+    def of_dead_letters(cls, namespace: str, pipeline: str) -> Self:
+        """Return who makes the dead letters of a pipeline."""
+        return cls.of(namespace, pipeline, "dead-letters")
+
     @property
     def namespace(self) -> str:
         return self.label.rpartition(":")[0]
@@ -59,11 +64,6 @@ class Identity:
     def judged(self) -> str:
         """The topic in which its pipeline writes down which malformed records were judged."""
         return self._topic("judged", self.pipeline)
-
-    @property
-    def dead_letters(self) -> "Identity":
-        """Who makes the dead letters of its pipeline."""
-        return Identity.of(self.namespace, self.pipeline, "dead-letters")
 
     def transactional_id(self, lane: int | None = None) -> str:
         """What the broker knows the writer of a lane by, or the only writer there is."""

@@ -13,12 +13,13 @@ from tests.integration.test_sink_kafka import read
 from penstock import points
 from penstock.errors import FlowError
 from penstock.events import Event
+from penstock.identity import Identity
 from penstock.log import Broker, Producer, Table, Topic, apply
 from penstock.log.dead_letters import DeadLetter
 from penstock.pipeline import Pipeline, Runner
 from penstock.pipeline.attempt import Attempt
 from penstock.pipeline.checkpoint import Checkpoint
-from penstock.pipeline.job import dead_letter_maker, flow_job
+from penstock.pipeline.job import flow_job
 from penstock.pipeline.malformed import Judge
 from penstock.pipeline.plan import Planner
 from penstock.process import lookup
@@ -106,7 +107,7 @@ def attempt(world, pipeline, flow="copy", **options):
     planner = Planner(world.spark, world.settings, counting=True)
     job = flow_job(pipeline, pipeline.flows[flow])
     checkpoint = Checkpoint(world.spark, f"{world.settings.flows}/{pipeline.name}/{flow}/checkpoint")
-    judge = Judge(dead_letter_maker(pipeline), planner)
+    judge = Judge(Identity.of_dead_letters("", pipeline.name), planner)
     Attempt(job, planner, judge, checkpoint, threading.Event(), lanes=2, once=True, **options).run()
 
 

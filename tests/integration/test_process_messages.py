@@ -15,6 +15,7 @@ from tests.schema_directory import MemoryDirectory
 from penstock.errors import FlowError
 from penstock.events import Event
 from penstock.log import Table, Topic
+from penstock.pipeline.observed import writer
 from penstock.pipeline.one_to_one import gives_one_result
 from penstock.process import keyed
 from penstock.process.columns.names import DELETED
@@ -283,3 +284,22 @@ def test_a_made_id_knows_microseconds_apart(spark):
     times = (datetime(2026, 1, 1, microsecond=n, tzinfo=UTC) for n in (1, 2))
     ids = {with_id(results(spark, {"at": at}), "a").first().id for at in times}
     assert len(ids) == 2
+
+
+@pytest.mark.parametrize(
+    ("made", "name"),
+    [
+        ("shop.bill sales/3/12", "0 shop.bill sales/3"),
+        ("shop.bill@2 sales/3/12", "0 shop.bill sales/3"),
+        ("team:shop.bill@2.1-a sales/3/12", "0 team:shop.bill sales/3"),
+        ("team:shop.counts lane/1", "0 team:shop.counts lane/1"),
+        ("Team:shop.bill sales/3/12", "0"),  # no namespace is spelled so
+        ("shop.bill@ sales/3/12", "0"),
+    ],
+)
+def test_a_writer_is_the_flow_in_any_version(spark, made, name):
+    """A new version goes on with the watermark of the one before."""
+    header = f"array(named_struct('key', 'penstock.made-by', 'value', cast('{made}' as binary)))"
+    source = F.expr(f"named_struct('partition', 0, 'headers', {header})")
+    found = spark.range(1).select(source.alias("_source")).select(writer().alias("name")).first()
+    assert found.name == name

@@ -37,14 +37,16 @@ def test_the_names_without_a_namespace_are_those_of_earlier_releases():
     ]
     assert flow.judged == "_penstock_judged.shop.eu"
     assert flow.transactional_id(3) == "penstock.shop.eu.large.3"
-    assert flow.dead_letters.label == "shop.eu.dead-letters"
-    assert flow.dead_letters.transactional_id() == "penstock.shop.eu.dead-letters"
-    assert flow.dead_letters.judged == flow.judged
+    letters = Identity.of_dead_letters("", "shop.eu")
+    assert letters.label == "shop.eu.dead-letters"
+    assert letters.transactional_id() == "penstock.shop.eu.dead-letters"
+    assert letters.judged == flow.judged
 
 
 def test_a_namespace_is_in_every_name():
     flow = Identity.of("team", "shop", "large")
-    everything = [*names(flow), flow.judged, flow.transactional_id(0), flow.dead_letters.transactional_id()]
+    letters = Identity.of_dead_letters("team", "shop")
+    everything = [*names(flow), flow.judged, flow.transactional_id(0), letters.transactional_id()]
     assert all("team" in name for name in everything)
     assert (flow.namespace, flow.pipeline, flow.flow) == ("team", "shop", "large")
 

@@ -1,5 +1,9 @@
 """A sink of lanes, over lanes in memory: what is opened is closed, and who was taken over writes nothing."""
 
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from penstock.errors import FencedError, SinkError
@@ -63,6 +67,33 @@ def test_all_lanes_are_claimed_and_closed():
     assert [entry.epoch for entry in sink(store).open()] == [1, 1, 1]
     assert [entry.epoch for entry in sink(store).open()] == [2, 2, 2]
     assert store.open_lanes == 0
+
+
+class Locked(Store):
+    """Lanes that are held by whoever has them open; the later ones of the first opener come slowly."""
+
+    def __init__(self, count):
+        super().__init__(count)
+        self.locks = [threading.Lock() for _ in range(count)]
+
+    def open(self, number):
+        if number and threading.current_thread().name.endswith("_0"):
+            time.sleep(0.05)
+        assert self.locks[number].acquire(timeout=10), "the openers wait for each other"
+        return LockedLane(self, number)
+
+
+class LockedLane(Lane):
+    def close(self):
+        self.store.locks[self.number].release()
+
+
+def test_two_who_open_at_once_do_not_wait_for_each_other_for_ever():
+    store = Locked(4)
+    with ThreadPoolExecutor(2) as pool:
+        opened = [each.result() for each in [pool.submit(sink(store).open) for _ in range(2)]]
+    assert sorted({entry.epoch for entries in opened for entry in entries}) == [1, 2]
+    assert {entry.epoch for entry in store.entries} == {2}
 
 
 def test_a_sink_that_is_not_open_takes_nothing_in():

@@ -5,13 +5,16 @@ from datetime import datetime
 from types import SimpleNamespace
 
 import pytest
+from pyspark.errors import AnalysisException
 
 from penstock.errors import FlowError, LogError, TargetError
 from penstock.events import Event
 from penstock.log import Topic
 from penstock.pipeline import Pipeline, flow_run
 from penstock.pipeline.job import flow_job
+from penstock.pipeline.plan import _refuse_missing
 from penstock.pipeline.state import compare_state, unfit_state
+from penstock.pipeline.trouble import explained
 from penstock.targets import KafkaTarget, PostgresTable, Target
 
 
@@ -80,6 +83,26 @@ def test_a_target_says_what_it_can_guarantee():
         describe(writes=Webhook(), guarantee="exactly-once")
     with pytest.raises(FlowError, match="can't write a Webhook in replay mode"):
         describe(writes=Webhook()).in_mode("replay")
+
+
+class Keyed(Webhook):
+    upsert_key = ("card",)
+
+
+def test_a_column_that_the_target_wants_is_not_missing():
+    _refuse_missing(describe(writes=Keyed()), SimpleNamespace(columns=["card", "at"]))
+    with pytest.raises(FlowError, match=r"gives no column 'card'.*it gives at"):
+        _refuse_missing(describe(writes=Keyed()), SimpleNamespace(columns=["at"]))
+    Keyed.upsert_key = "card"
+    with pytest.raises(TargetError, match=r"upsert_key of Keyed is a text.*\(.card.,\)"):
+        describe(writes=Keyed())
+
+
+def test_what_can_not_be_planned_is_not_tried_again():
+    job = flow_job(Pipeline("clock"), describe())
+    found = explained(AnalysisException("[UNRESOLVED_COLUMN] no card"), job, "")
+    assert isinstance(found, FlowError)
+    assert "no card" in str(found)
 
 
 def test_what_is_no_target_is_refused():

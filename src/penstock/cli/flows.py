@@ -161,7 +161,10 @@ def forget(
     try:
         for each in pipelines.forget(spark, settings, pipeline, flow, connection=connection):
             console.print(f"removed {each}", markup=False)
-        console.print("a ledger in a target of your own stays: `penstock run … --begin-anew` passes over it")
+        console.print(
+            "if it wrote a target of your own, its ledger is still there: "
+            "`penstock run … --begin-anew` forgets it"
+        )
     finally:
         spark.stop()
 

@@ -51,11 +51,6 @@ class Job:
         return flow.target.sink(schema, options)
 
 
-def dead_letter_maker(pipeline: Pipeline, namespace: str = "") -> Identity:
-    """Return who makes the dead letters of a pipeline."""
-    return Identity.of(namespace, pipeline.name, "dead-letters")
-
-
 def flow_job(pipeline: Pipeline, flow: Flow, namespace: str = "") -> Job:
     """Return the job of a flow."""
     siblings = {

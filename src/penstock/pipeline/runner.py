@@ -19,12 +19,13 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from penstock.documents import JsonObject
 from penstock.errors import EngineError, FlowError
+from penstock.identity import Identity
 from penstock.log import Broker, DeadLetters, Groups, apply
 from penstock.log.topic import DEAD_LETTERS
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.flow import Flow
 from penstock.pipeline.flow_run import FlowRun, Reporter, warned
-from penstock.pipeline.job import Job, dead_letter_maker, flow_job
+from penstock.pipeline.job import Job, flow_job
 from penstock.pipeline.malformed import Judge
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Planner, named_topics
@@ -79,7 +80,7 @@ class Runner:
         self._positions = Positions(Groups(settings))
         jobs = [flow_job(pipeline, flow, settings.namespace) for flow in self._flows]
         planner = Planner(self.spark, settings, self._registry, counting=True)
-        judge = Judge(dead_letter_maker(pipeline, settings.namespace), planner)
+        judge = Judge(Identity.of_dead_letters(settings.namespace, pipeline.name), planner)
         gate = threading.Semaphore(_STARTING)
         self.runs = {
             job.flow.name: FlowRun(

@@ -16,7 +16,7 @@ from penstock.log.topic import DEAD_LETTERS
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.conservation import Conservation, conservation, kept_results
 from penstock.pipeline.flow import Flow
-from penstock.pipeline.job import Job, dead_letter_maker, flow_job
+from penstock.pipeline.job import Job, flow_job
 from penstock.pipeline.malformed import between, count_in, counts, observed_in
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Planner, Span, named_topics
@@ -217,7 +217,7 @@ class _Verifier:
         """The malformed records of what flows have read; those of looked-up tables may be there, too."""
         self.report(_DEAD, "looks for malformed records")
         topics = list(self.pipeline.topics.values())
-        label = dead_letter_maker(self.pipeline, self.planner.settings.namespace).label
+        label = Identity.of_dead_letters(self.planner.settings.namespace, self.pipeline.name).label
         broker = Broker(self.planner.settings)
         now = {topic.name: broker.committed_ranges(topic.name) for topic in topics}
         read = self._read(now)

@@ -98,10 +98,11 @@ class LaneSink:
         """Become the sink's writer: end what was left open, and take the ledger over."""
         self.lanes = self._lanes.prepare(self.lanes)
         with ThreadPoolExecutor(self.lanes) as pool, ExitStack() as opened:
-            opening = [pool.submit(self._lanes.open, number) for number in range(self.lanes)]
+            first = opened.enter_context(closing(self._lanes.open(0)))  # whoever has it may open the others
+            opening = [pool.submit(self._lanes.open, number) for number in range(1, self.lanes)]
             for each in opening:
                 opened.callback(_close, each)
-            lanes = [each.result() for each in opening]
+            lanes = [first, *(each.result() for each in opening)]
             self._epoch = max(lane.entry.epoch for lane in lanes) + 1
             self._entries = list(pool.map(lambda lane: self._claim(lane, anew), lanes))
         return tuple(self._entries)
