@@ -7,6 +7,7 @@ PenstockError
 │   ├── DeliveryError          events were handed over but not acknowledged
 │   ├── LeaseError             a queue's event was decided on after its lease was over
 │   ├── SinkError              a sink did not take a batch
+│   ├── SourceError            a captured database ended the stream, or did not answer
 │   ├── EngineError            Spark's Java process has ended: start the run again
 │   └── BufferFullError        the producer's buffer is full and the policy says raise
 ├── ConfigurationError         fix the settings, the machine or the declaration
@@ -25,6 +26,7 @@ PenstockError
 │   ├── FlowError              a flow that can't be as described, or not in its mode
 │   ├── TargetError            a table that can't take a flow's results
 │   ├── DataLossError          events were deleted before a flow read them
+│   ├── CaptureError           a capture that can't be as described, or whose slot is lost
 │   ├── LedgerError            a sink's ledger that doesn't fit the flow's checkpoint
 │   └── FencedError            another writer has taken over the sink
 ├── DataError                  fix the data
@@ -81,6 +83,10 @@ class LeaseError(TryAgainError):
 
 class SinkError(TryAgainError):
     id = "try-again.sink"
+
+
+class SourceError(TryAgainError):
+    id = "try-again.source"
 
 
 class EngineError(TryAgainError):
@@ -178,6 +184,10 @@ class DataLossError(ConfigurationError):
 
 class LedgerError(ConfigurationError):
     id = "configuration.ledger"
+
+
+class CaptureError(ConfigurationError):
+    id = "configuration.capture"
 
 
 class FencedError(ConfigurationError):

@@ -7,6 +7,7 @@ from typing import Self
 LABEL = r"(?:[a-z0-9][a-z0-9_-]{0,39}:)?[A-Za-z0-9._-]{1,250}"  # as a regular expression
 VERSION = r"[A-Za-z0-9._-]{1,40}"
 NAMESPACE = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+CAPTURES = "penstock.capture"
 _CLOCK = re.compile(r"_penstock(_|\.[a-z0-9_-]+\.)clock\.")
 
 
@@ -32,6 +33,11 @@ class Identity:
     def of_dead_letters(cls, namespace: str, pipeline: str) -> Self:
         """Return who makes the dead letters of a pipeline."""
         return cls.of(namespace, pipeline, "dead-letters")
+
+    @classmethod
+    def of_capture(cls, namespace: str, name: str) -> Self:
+        """Return who writes the changes of a capture; no pipeline has a dot in its name."""
+        return cls.of(namespace, CAPTURES, name)
 
     @property
     def namespace(self) -> str:

@@ -1,0 +1,147 @@
+"""Tables, or ranges of their keys, that are read again while the stream goes on."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import psycopg
+
+from penstock.capture.chunks import Chunk, next_end
+from penstock.capture.position import TableProgress
+from penstock.capture.replication import connect
+from penstock.capture.slot import Source
+from penstock.capture.tables import Connection
+from penstock.capture.windows import CommittedTransactions, ReadChunk
+from penstock.errors import PenstockError, SourceError
+from penstock.events import new_id
+from penstock.settings import Secret
+
+LOW, HIGH = "low", "high"
+_PAUSE, _PATIENCE = 0.02, 60.0
+_BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A table, and how much of it is to be read."""
+
+    path: str
+    progress: TableProgress
+
+
+class IncrementalReader:
+    """Reads chunk after chunk in a thread of its own, each between two messages in the database's log.
+
+    The stream's thread calls `passed` for each message that it meets, and `take` for the chunk behind the
+    second one; the next chunk is begun when the one before is taken.
+    """
+
+    def __init__(
+        self,
+        dsn: Secret,
+        name: str,
+        make_source: Callable[[Connection], Source],
+        committed: CommittedTransactions,
+        size: int,
+    ) -> None:
+        self._dsn, self._name, self._make_source, self._size = dsn, name, make_source, size
+        self._committed = committed
+        self._wanted: Wanted | None = None
+        self._read: ReadChunk | None = None
+        self._change = threading.Condition()
+        self._passed: set[str] = set()
+        self._stopped = False
+        self.error: PenstockError | None = None
+        self._thread = threading.Thread(target=self._run, name="incremental", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_idle(self) -> bool:
+        return self._wanted is None
+
+    def want(self, wanted: Wanted) -> None:
+        """Read the next chunk of a table."""
+        with self._change:
+            self._wanted = wanted
+            self._change.notify_all()
+
+    def passed(self, mark: str) -> None:
+        """The stream has come to a message."""
+        with self._change:
+            self._passed.add(mark)
+            self._change.notify_all()
+
+    def take(self, id: str) -> ReadChunk | None:
+        """Return the chunk of this number, if it was read by this process."""
+        with self._change:
+            found = self._read if self._read is not None and self._read.id == id else None
+            if found is not None:
+                self._read = self._wanted = None
+            return found
+
+    def close(self) -> None:
+        with self._change:
+            self._stopped = True
+            self._change.notify_all()
+        self._thread.join(10)
+
+    def _run(self) -> None:
+        try:
+            with connect(self._dsn, f"{self._name} incremental") as connection:
+                while (wanted := self._next()) is not None:
+                    self._chunk(self._make_source(connection), wanted)
+        except (psycopg.Error, PenstockError) as error:
+            known = error if isinstance(error, PenstockError) else SourceError(f"can't read a chunk: {error}")
+            self.error = known
+
+    def _next(self) -> Wanted | None:
+        with self._change:
+            while not self._stopped and (self._wanted is None or self._read is not None):
+                self._change.wait(0.5)
+            return None if self._stopped else self._wanted
+
+    def _chunk(self, source: Source, wanted: Wanted) -> None:
+        id = new_id()
+        source.emit("penstock", f"{LOW} {id} {wanted.path}")
+        if not self._await(f"{LOW} {id}"):
+            return
+        read = self._rows(source, wanted, id)
+        with self._change:
+            self._read = read
+        source.emit("penstock", f"{HIGH} {id} {wanted.path}")
+
+    def _rows(self, source: Source, wanted: Wanted, id: str) -> ReadChunk:
+        connection, progress = source.connection, wanted.progress
+        self._begin(connection)
+        try:
+            shape = source.catalogue.shape(wanted.path)
+            end = next_end(connection, shape, self._size, progress.after, progress.last)
+            chunk = Chunk(shape, progress.after, end or progress.last, end is None)
+            rows = list(chunk.rows(connection))
+        finally:
+            connection.execute("ROLLBACK")
+        return ReadChunk(id, wanted.path, shape, rows, end, end is None)
+
+    def _begin(self, connection: Connection) -> None:
+        """Begin with a snapshot that sees all that the stream has shown."""
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            connection.execute(_BEGIN)
+            row = connection.execute("select pg_current_snapshot()::text").fetchone()
+            if row is not None and self._committed.all_in(str(row[0])):
+                return
+            connection.execute("ROLLBACK")
+            if self._stopped or time.monotonic() > deadline:
+                raise SourceError(
+                    "transactions are in PostgreSQL's log that no snapshot sees yet",
+                    hint="do they wait for a standby? it is tried again",
+                )
+            time.sleep(_PAUSE)
+
+    def _await(self, mark: str) -> bool:
+        with self._change:
+            while mark not in self._passed and not self._stopped:
+                self._change.wait(0.5)
+            self._passed.discard(mark)
+            return not self._stopped

@@ -1,0 +1,96 @@
+"""The beginning of a capture: a slot, and the rows that are there in the snapshot of its first place."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+from penstock.capture.chunks import Chunk
+from penstock.capture.deletions import swept
+from penstock.capture.output import Output
+from penstock.capture.pgoutput import Change
+from penstock.capture.position import Position, TableProgress
+from penstock.capture.records import Origin
+from penstock.capture.replication import NewSlot, Replication
+from penstock.capture.slot import Source
+from penstock.capture.snapshot import MakeRecords, SnapshotReader
+from penstock.capture.tables import Connection, TableShape
+from penstock.capture.wishes import Wishes
+from penstock.log.transactional_writer import Message
+from penstock.settings import Secret
+
+
+class Beginning:
+    """Makes the slot and writes the snapshot; `is_stopped` is asked between chunks."""
+
+    def __init__(self, source: Source, output: Output, dsn: Secret, name: str, wishes: Wishes) -> None:
+        self._source, self._output, self._dsn, self._wishes = source, output, dsn, wishes
+        self._name = f"{name} snapshot"
+
+    def begin(self, replication: Replication, old: Position | None) -> Position:
+        """Start from nothing, or again where changes were lost; return the position behind the rows."""
+        source, capture = self._source, self._output.capture
+        if old is None:
+            self._output.refuse_records()
+        source.drop_slot()
+        made = replication.create(source.slot_name, failover=source.wants_failover)
+        tables = {
+            path: TableProgress(
+                done=capture.snapshot == "never" and old is None,
+                about=source.catalogue.facts(path).rows,
+                sweep=self._output.ends(path) if old is not None and path in capture.tables else {},
+            )
+            for path in capture.paths
+        }
+        position = Position(replication.system, made.begins, tables=tables)
+        self._output.write([], position)
+        return self._snapshot(made, position, position.pending)
+
+    def keyless(self, position: Position) -> Position:
+        """Write tables whose rows can't be told apart, under the snapshot of another slot.
+
+        Their changes before that snapshot are in it already.
+        """
+        for path in position.pending:
+            if self._source.catalogue.shape(path).key:
+                continue
+            with Replication(self._dsn, self._name) as replication:
+                made = replication.create(f"{self._source.slot_name[:50]}_again", temporary=True)
+                again = replace(position.tables[path], begins=made.begins)
+                position = self._snapshot(made, position.with_table(path, again), [path])
+        return position
+
+    def _snapshot(self, made: NewSlot, position: Position, paths: list[str]) -> Position:
+        if not paths:
+            return position
+        reader = SnapshotReader(self._dsn, self._name, made.snapshot, self._wishes.readers)
+        try:
+            for path in paths:
+                position = self._table(reader, position, path, made.begins)
+        finally:
+            reader.close()
+        return position
+
+    def _table(self, reader: SnapshotReader, position: Position, path: str, lsn: int) -> Position:
+        """Write a table's chunks, each in a transaction with its progress."""
+        shape = self._source.catalogue.shape(path)
+        now = time.time_ns()
+        origin = Origin(now // 1000, None, snapshot="true", now=now)
+        make = self._maker(shape, origin, lsn)
+        for chunk in reader.read(shape, self._wishes.chunk, position.tables[path].after, make):
+            self._wishes.raise_if_stopped()
+            progress = position.tables[path]
+            rows = progress.about if chunk.rows < 0 else chunk.rows
+            position = position.with_table(path, progress.with_chunk(chunk.last, rows, final=chunk.is_final))
+            self._output.write(chunk.messages, position)
+        if not position.tables[path].done:
+            position = swept(self._output, self._output.records(shape), path, position, origin)
+        return position
+
+    def _maker(self, shape: TableShape, origin: Origin, lsn: int) -> MakeRecords:
+        records = self._output.records(shape)
+
+        def make(chunk: Chunk, connection: Connection) -> Iterator[Message]:
+            for row in chunk.rows(connection):
+                yield from records.of(Change("r", 0, None, row, False), origin, lsn)
+
+        return make

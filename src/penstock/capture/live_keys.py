@@ -1,0 +1,27 @@
+"""The keys that a compacted topic holds rows of: what has to be deleted when the table is emptied."""
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+
+from penstock.capture.records import TRUNCATED
+from penstock.log.cursor import Cursor
+from penstock.settings import Settings
+
+_ADD, _REMOVE = "insert or ignore into live values (?)", "delete from live where key = ?"
+
+
+def live_keys(settings: Settings, topic: str, older_than: Mapping[int, int] | None = None) -> Iterator[bytes]:
+    """Yield the keys whose newest record is a row, of those with nothing from the given offsets on.
+
+    They are kept in a file meanwhile, because there may be many.
+    """
+    with Cursor(topic, settings) as cursor, closing(sqlite3.connect("")) as store:
+        store.execute("create table live (key blob primary key) without rowid")
+        cursor.start()
+        for each in cursor.read_to(cursor.ends()):
+            if (key := each.key()) not in (None, TRUNCATED):
+                is_old = older_than is None or each.offset() < older_than.get(each.partition(), 0)
+                is_live = is_old and each.value() is not None
+                store.execute(_ADD if is_live else _REMOVE, [key])
+        yield from (row[0] for row in store.execute("select key from live"))

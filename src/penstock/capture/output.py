@@ -1,0 +1,97 @@
+"""Where a capture writes: the topics of its tables, and its ledger, in one transaction."""
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
+
+from penstock.capture.capture import Capture
+from penstock.capture.live_keys import live_keys
+from penstock.capture.outbox import OutboxRecords, outbox_message
+from penstock.capture.pgoutput import Message as DatabaseMessage
+from penstock.capture.position import Position
+from penstock.capture.records import DebeziumRecords, FlatRecords, Records
+from penstock.capture.store import POSITION, Store
+from penstock.capture.tables import TableShape
+from penstock.errors import CaptureError
+from penstock.log import Broker
+from penstock.log.transactional_writer import Message, TransactionalWriter
+from penstock.points import reach
+from penstock.settings import Settings
+
+Report = Callable[[Position], None]
+_TRANSACTION = timedelta(minutes=10)
+_EVENTS = {"cleanup.policy": "delete", "retention.ms": "-1"}  # of an outbox: nobody writes them again
+
+
+class Output:
+    """Writes records and positions; opening it shuts out an earlier writer of the same capture."""
+
+    def __init__(self, settings: Settings, capture: Capture, database: str, report: Report) -> None:
+        self.capture, self._settings, self._database = capture, settings, database
+        self._report = report
+        self._broker = Broker(settings)
+        self._known: set[str] = set()
+        identity = capture.identity(settings.namespace)
+        ledger, timeout = Store(settings).topic(capture.name), _TRANSACTION // timedelta(milliseconds=1)
+        self._writer = TransactionalWriter(settings, identity.transactional_id(), ledger, timeout)
+
+    def position(self) -> Position | None:
+        """Return what the ledger says."""
+        found = self._writer.last_record(POSITION)
+        return Position.from_json(found) if found else None
+
+    def write(self, messages: Iterable[Message], position: Position) -> None:
+        """Write records and the position behind them: both are there, or neither."""
+        name = self.capture.name
+        self._writer.write(
+            messages, (POSITION, position.to_json()), lambda: reach("capture.before-commit", name)
+        )
+        reach("capture.after-commit", name)
+        self._report(position)
+
+    def prepare(self, shape: TableShape) -> None:
+        """Make a table's topic unless it is there."""
+        topic = self.capture.topic(shape.path)
+        self._ensure(topic, self.capture.topic_config(keyed=bool(shape.key)))
+
+    def records(self, shape: TableShape) -> Records:
+        """Return what makes the records of a table of this shape."""
+        capture, topic = self.capture, self.capture.topic(shape.path)
+        if capture.outbox is not None and shape.path == capture.outbox.table:
+            return OutboxRecords(capture.outbox, shape, topic, self._ensure)
+        if capture.format == "flat-json":
+            if not shape.key:
+                raise CaptureError(
+                    f"table {shape.path!r} has no primary key, and flat rows need one",
+                    hint="add a key, or capture it as debezium-json",
+                )
+            return FlatRecords(topic, shape, capture.encoding)
+        return DebeziumRecords(topic, shape, capture.encoding, capture.prefix or capture.name, self._database)
+
+    def message(self, message: DatabaseMessage) -> list[Message]:
+        """Return the event of a message that an application wrote, if its prefix is captured."""
+        if message.prefix not in self.capture.messages:
+            return []
+        source = self.capture.topic("messages")
+        return [outbox_message(source, message.content, self._ensure)]
+
+    def refuse_records(self) -> None:
+        """Without a position, records that are there are somebody's else, or their ledger was lost."""
+        for path in self.capture.tables:
+            if any(end > 0 for end in self.ends(path).values()):
+                raise CaptureError(
+                    f"topic {self.capture.topic(path)!r} has records, and the capture has no position",
+                    hint="was it removed before? delete the topic, or add it with another --prefix",
+                )
+
+    def ends(self, path: str) -> dict[int, int]:
+        """Return where a table's topic ends."""
+        return dict(self._broker.committed_end(self.capture.topic(path)))
+
+    def live_keys(self, path: str, older_than: dict[int, int] | None = None) -> Iterator[bytes]:
+        """Yield the keys of which a table's topic has rows."""
+        return live_keys(self._settings, self.capture.topic(path), older_than)
+
+    def _ensure(self, topic: str, config: dict[str, str] | None = None) -> None:
+        if topic not in self._known:
+            self._broker.ensure(topic, self.capture.partitions, _EVENTS if config is None else config)
+            self._known.add(topic)

@@ -1,0 +1,71 @@
+"""How far a capture has come: what its ledger says, in the same transactions as the changes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import msgspec
+
+from penstock.capture.replication import System
+
+
+@dataclass(frozen=True)
+class TableProgress:
+    """How much of a table's snapshot is written: all rows up to the key `after`.
+
+    Changes that were committed before `begins` are in the snapshot already. Where the topic had rows before,
+    `sweep` has its offsets at the start: keys with nothing behind them are gone from the table.
+    """
+
+    done: bool = False
+    read: bool = False  # all rows are written, and what is gone is still to be swept
+    after: tuple[str, ...] | None = None
+    last: tuple[str, ...] | None = None  # where it ends, if only a part is wanted
+    rows: int = 0
+    about: int = 0
+    begins: int = 0
+    sweep: Mapping[int, int] = field(default_factory=dict)
+
+    def with_chunk(self, after: tuple[str, ...] | None, rows: int, *, final: bool) -> "TableProgress":
+        """Return the progress when a chunk is written, the last of its table or not."""
+        done = final and not self.sweep
+        return replace(self, after=after or self.after, rows=self.rows + rows, read=final, done=done)
+
+
+@dataclass(frozen=True)
+class Position:
+    """What is written: all transactions that were committed before `lsn`, and of that at `commit` some.
+
+    `changes` counts what was written in all, `seen` is when the last change was committed.
+    """
+
+    system: System
+    lsn: int
+    commit: int = 0
+    index: int = 0
+    tables: Mapping[str, TableProgress] = field(default_factory=dict)
+    changes: int = 0
+    seen: int = 0
+
+    def to_json(self) -> bytes:
+        return msgspec.json.encode(self)
+
+    @classmethod
+    def from_json(cls, text: bytes) -> Self:
+        return msgspec.json.decode(text, type=cls)
+
+    @property
+    def pending(self) -> list[str]:
+        """The tables whose snapshot is not complete."""
+        return [path for path, each in self.tables.items() if not each.done]
+
+    def with_table(self, path: str, progress: TableProgress) -> "Position":
+        return replace(self, tables={**self.tables, path: progress})
+
+    def is_written(self, commit_lsn: int) -> bool:
+        """Whether all of a transaction is written."""
+        return commit_lsn < self.lsn
+
+    def written_of(self, commit_lsn: int) -> int:
+        """How many changes of a transaction are written."""
+        return self.index if commit_lsn == self.commit else 0

@@ -1,0 +1,287 @@
+"""penstock capture: every change of a database's tables as records of topics."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from penstock.cli.capture_screen import CaptureScreen
+from penstock.cli.output import Json, console, show
+from penstock.errors import CaptureError
+from penstock.settings import Settings
+
+if TYPE_CHECKING:
+    from penstock.capture import Capture, Store
+    from penstock.capture.slot import Source
+
+app = typer.Typer(help="Change capture: a database's tables as topics.", no_args_is_help=True)
+_COLUMNS = ("capture", "state", "behind", "retained", "seconds", "changes", "snapshot", "error")
+_FIXED = ("format", "prefix", "slot", "publication", "connection", "partitions", "decimals", "intervals")
+
+
+@app.command()
+def add(
+    name: str,
+    tables: Annotated[str, typer.Option(help="Which ones, with schema: public.orders,public.products")] = "",
+    connection: Annotated[
+        str | None, typer.Option(help="Of penstock.toml; the local database if none.")
+    ] = None,
+    format: Annotated[str, typer.Option(help="debezium-json, debezium-avro or flat-json.")] = "debezium-json",
+    snapshot: Annotated[str, typer.Option(help="initial, never or when-needed.")] = "initial",
+    prefix: Annotated[str, typer.Option(help="What topics begin with; the name if none is given.")] = "",
+    partitions: Annotated[int, typer.Option(help="Of each topic.")] = 1,
+    compaction_lag: Annotated[str, typer.Option(help="How long every change is kept.")] = "7 days",
+    decimals: Annotated[str, typer.Option(help="string, precise or double.")] = "string",
+    outbox: Annotated[str, typer.Option(help="A table whose rows are events of their own.")] = "",
+    messages: Annotated[str, typer.Option(help="Prefixes of pg_logical_emit_message with events.")] = "",
+    slot: Annotated[str, typer.Option(help="The replication slot; penstock_NAME if none is given.")] = "",
+    publication: Annotated[str, typer.Option(help="penstock_NAME if none is given.")] = "",
+    debezium: Annotated[Path | None, typer.Option(help="A connector's JSON to take all this from.")] = None,
+    update: Annotated[bool, typer.Option("--update", help="Change the tables of one that is there.")] = False,
+) -> None:
+    """Declare a capture; `penstock capture run NAME` starts it.
+
+    Example: penstock capture add shop --tables public.orders,public.products
+    """
+    from penstock.capture import Capture, Outbox, Store
+    from penstock.capture.advice import advice
+    from penstock.capture.debezium import from_connector
+
+    settings = Settings.load()
+    if debezium is not None:
+        capture = from_connector(name, _text(debezium), connection)
+    else:
+        capture = Capture(
+            name,
+            tables=_listed(tables),
+            connection=connection,
+            format=format,  # type: ignore[arg-type]
+            snapshot=snapshot,  # type: ignore[arg-type]
+            prefix=prefix,
+            partitions=partitions,
+            compaction_lag=compaction_lag,
+            decimals=decimals,  # type: ignore[arg-type]
+            outbox=Outbox(outbox) if outbox else None,
+            messages=_listed(messages),
+            slot=slot,
+            publication=publication,
+        )
+    _refuse_other(Store(settings), capture, update=update)
+    with _source(settings, capture) as source:
+        source.check()
+        for each in advice(source):
+            console.print(f"[yellow]note[/yellow] {each}", highlight=False)
+    Store(settings).put(capture)
+    for path in capture.tables:
+        console.print(f"{path} → topic {capture.topic(path)}", markup=False, highlight=False)
+    console.print(f"start it: penstock capture run {name}", markup=False, highlight=False)
+
+
+@app.command()
+def run(
+    name: str,
+    snapshot_again: Annotated[
+        bool, typer.Option("--snapshot-again", help="Make the slot anew and write all rows again.")
+    ] = False,
+    accept_timeline: Annotated[
+        bool, typer.Option("--accept-timeline", help="Go on after another server has taken over.")
+    ] = False,
+    readers: Annotated[int, typer.Option(help="How many connections read the snapshot.")] = 2,
+    chunk: Annotated[int, typer.Option(help="How many rows of a snapshot are written at once.")] = 20_000,
+) -> None:
+    """Run a capture until Ctrl-C: first the rows that are there, then every change.
+
+    Example: penstock capture run shop
+    """
+    from penstock.capture import Runner, Wishes
+
+    settings = Settings.load()
+    wishes = Wishes(
+        accept_timeline=accept_timeline, snapshot_again=snapshot_again, readers=readers, chunk=chunk
+    )
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: wishes.stopped.set())
+    with CaptureScreen(console) as screen:
+        Runner(settings, name, wishes, report=screen.report, say=screen.say).run()
+    console.print("stopped", markup=False)
+
+
+@app.command("list")
+def list_(as_json: Json = False) -> None:
+    """List the captures, how they are and how far behind.
+
+    Example: penstock capture list
+    """
+    from penstock.capture import Store
+    from penstock.capture.status import status as status_of
+
+    settings = Settings.load()
+    rows = [status_of(settings, name) for name in Store(settings).names()]
+    show(rows, _COLUMNS, as_json=as_json, empty="no captures yet: `penstock capture add` makes one")
+
+
+@app.command()
+def status(name: str, as_json: Json = False) -> None:
+    """Show one capture: its slot, snapshot, lag in bytes and seconds, last event and error.
+
+    Example: penstock capture status shop
+    """
+    from dataclasses import asdict
+
+    from penstock.capture.status import status as status_of
+
+    found = asdict(status_of(Settings.load(), name))
+    if as_json:
+        show([found], tuple(found), as_json=True, empty="")
+        return
+    show([{"": key, "value": value} for key, value in found.items()], ("", "value"), as_json=False, empty="")
+
+
+@app.command()
+def pause(name: str) -> None:
+    """Let a capture rest; PostgreSQL keeps its log meanwhile.
+
+    Example: penstock capture pause shop
+    """
+    from penstock.capture import Store
+
+    Store(Settings.load()).pause(name, paused=True)
+    console.print(f"{name} rests within a few seconds; PostgreSQL keeps its log for it", markup=False)
+
+
+@app.command()
+def resume(name: str) -> None:
+    """Let a paused capture go on where it was.
+
+    Example: penstock capture resume shop
+    """
+    from penstock.capture import Store
+
+    Store(Settings.load()).pause(name, paused=False)
+    console.print(f"{name} goes on within a few seconds, if it runs", markup=False)
+
+
+@app.command()
+def remove(
+    name: str,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    keep_slot: Annotated[
+        bool, typer.Option("--keep-slot", help="Leave slot and publication, as when the database is gone.")
+    ] = False,
+) -> None:
+    """Remove a capture with its slot, publication and position; its topics stay.
+
+    Example: penstock capture remove shop --yes
+    """
+    from penstock.capture import Store
+
+    settings = Settings.load()
+    store = Store(settings)
+    capture = store.get(name)
+    if not yes:
+        typer.confirm(f"Remove capture {name!r}, its slot, publication and position?", abort=True)
+    if not keep_slot:
+        with _source(settings, capture) as source:
+            source.drop_slot()
+            source.drop_publication()
+    store.remove(name)
+    console.print(f"removed {name}; its topics stay", markup=False)
+
+
+@app.command()
+def snapshot(
+    name: str,
+    table: str,
+    after: Annotated[str | None, typer.Option(help="Only rows behind this key: 17, or 4,17.")] = None,
+    last: Annotated[str | None, typer.Option(help="Only rows up to this key.")] = None,
+) -> None:
+    """Write a table's rows, or a range of its keys, again while the stream goes on.
+
+    Example: penstock capture snapshot shop public.orders --after 1000 --last 2000
+    """
+    from penstock.capture import Store
+    from penstock.capture.requests import SnapshotRequest
+
+    settings = Settings.load()
+    with _source(settings, Store(settings).get(name)) as source:
+        SnapshotRequest(table, _key(after), _key(last)).send(source)
+    console.print(f"{table} is read again; `penstock capture status {name}` shows how far", markup=False)
+
+
+@app.command()
+def classes(name: str) -> None:
+    """Print the event classes and tables of a capture, for flows to import.
+
+    Example: penstock capture classes shop > shop_tables.py
+    """
+    from penstock.capture import Store
+    from penstock.capture.classes import classes as written
+
+    settings = Settings.load()
+    capture = Store(settings).get(name)
+    with _source(settings, capture) as source:
+        shapes = [source.catalogue.shape(path) for path in capture.tables]
+    typer.echo(written(capture, shapes), nl=False)
+
+
+@app.command()
+def role(name: str, as_: Annotated[str, typer.Option("--as", help="The role's name.")] = "penstock") -> None:
+    """Print the SQL of a role that may capture, and no more.
+
+    Example: penstock capture role shop --as shop_capture
+    """
+    from penstock.capture import Store
+    from penstock.capture.role import role_script
+
+    settings = Settings.load()
+    with _source(settings, Store(settings).get(name)) as source:
+        typer.echo(role_script(source, as_))
+
+
+@contextmanager
+def _source(settings: Settings, capture: "Capture") -> "Iterator[Source]":
+    import psycopg
+
+    from penstock.capture.replication import connect
+    from penstock.capture.slot import Source
+
+    with connect(settings.dsn(capture.connection), f"penstock capture {capture.name}") as connection:
+        try:
+            yield Source(connection, capture, settings.namespace)
+        except psycopg.Error as error:
+            raise CaptureError(f"PostgreSQL refuses: {error}") from error
+
+
+def _refuse_other(store: "Store", capture: "Capture", *, update: bool) -> None:
+    if capture.name not in store.names():
+        return
+    known = store.get(capture.name)
+    if not update:
+        raise CaptureError(
+            f"there is a capture {capture.name!r} already",
+            hint="add --update to change its tables, or `penstock capture remove` it first",
+        )
+    other = [each for each in _FIXED if getattr(known, each) != getattr(capture, each)]
+    if other:
+        raise CaptureError(
+            f"{other[0]} is {getattr(known, other[0])!r} in the capture that is there, and can't change",
+            hint="add a capture of another name",
+        )
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(each.strip() for each in text.split(",") if each.strip())
+
+
+def _key(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(text.split(","))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError as error:
+        raise CaptureError(f"{path} can't be read: {error.strerror}") from error
