@@ -114,9 +114,8 @@ def differences(settings, dsn, prefix="shop"):
         expected, seen = held(dsn, table), rebuilt(found, keys)
         seen = +seen
         if expected != seen:
-            wrong.append(
-                f"{table}: lacks {list((expected - seen).items())[:3]}, has {list((seen - expected).items())[:3]}"
-            )
+            lacks, has = list((expected - seen).items())[:3], list((seen - expected).items())[:3]
+            wrong.append(f"{table}: lacks {lacks}, has {has}")
         told, known = changes(found), audited(dsn, table, keys)
         tail = known[len(known) - len(told) :]
         if len(told) > len(known) or [_brief(each, keys) for each in told] != [

@@ -12,11 +12,9 @@ from penstock.settings import Settings
 class CaptureProcess:
     """Runs a capture; what it says goes to a file."""
 
-    def __init__(self, settings: Settings, name: str, folder: Path, *options: str, points: str = "") -> None:
+    def __init__(self, settings: Settings, name: str, folder: Path, *options: str, points=None) -> None:
         self._command = [sys.executable, "-m", "penstock.cli", "capture", "run", name, *options]
-        self._environment = (
-            os.environ | settings.environment() | ({"PENSTOCK_POINTS": points} if points else {})
-        )
+        self._environment = os.environ | settings.environment() | (points.environment if points else {})
         self.log = folder / f"capture-{name}.log"
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None

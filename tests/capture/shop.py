@@ -113,8 +113,8 @@ class Shop:
     def _many(self, connection, count: int) -> None:
         start = self.random.randrange(10_000, 10_000_000)
         connection.execute(
-            f"insert into orders (id, name) select i, 'm' || i from generate_series({start}, {start + count}) i "
-            "on conflict do nothing"
+            "insert into orders (id, name) select i, 'm' || i "
+            f"from generate_series({start}, {start + count}) i on conflict do nothing"
         )
 
     def _alter(self, connection) -> None:

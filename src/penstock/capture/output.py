@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
+from functools import cached_property
 
+from penstock.capture.avro import AvroRecords
 from penstock.capture.capture import Capture
 from penstock.capture.live_keys import live_keys
 from penstock.capture.outbox import OutboxRecords, outbox_message
@@ -15,6 +17,8 @@ from penstock.errors import CaptureError
 from penstock.log import Broker
 from penstock.log.transactional_writer import Message, TransactionalWriter
 from penstock.points import reach
+from penstock.registry import Registry
+from penstock.schemas.compatibility import Mode
 from penstock.settings import Settings
 
 Report = Callable[[Position], None]
@@ -52,6 +56,14 @@ class Output:
         """Make a table's topic unless it is there."""
         topic = self.capture.topic(shape.path)
         self._ensure(topic, self.capture.topic_config(keyed=bool(shape.key)))
+        if self.capture.format == "debezium-avro":
+            for subject in (f"{topic}-key", f"{topic}-value"):
+                self._take_any_shape(subject)
+
+    def _take_any_shape(self, subject: str) -> None:
+        """A column may be given any other type, and the log can't refuse it: it has happened."""
+        if subject not in self._schemas.subjects():
+            self._schemas.set_mode(Mode.NONE, subject)
 
     def records(self, shape: TableShape) -> Records:
         """Return what makes the records of a table of this shape."""
@@ -65,7 +77,20 @@ class Output:
                     hint="add a key, or capture it as debezium-json",
                 )
             return FlatRecords(topic, shape, capture.encoding)
-        return DebeziumRecords(topic, shape, capture.encoding, capture.prefix or capture.name, self._database)
+        name = capture.prefix or capture.name
+        made = DebeziumRecords(topic, shape, capture.encoding, name, self._database)
+        if capture.format == "debezium-avro":
+            return AvroRecords(made, shape, capture.encoding, self._schemas)
+        return made
+
+    @cached_property
+    def _schemas(self) -> Registry:
+        return Registry(self._settings)
+
+    def close(self) -> None:
+        """Let go of the registry, if it was asked."""
+        if "_schemas" in self.__dict__:
+            self._schemas.close()
 
     def message(self, message: DatabaseMessage) -> list[Message]:
         """Return the event of a message that an application wrote, if its prefix is captured."""

@@ -47,6 +47,7 @@ class Session:
         self._prepare(source)
         replication = opened.enter_context(Replication(self._dsn, self._name))
         output = Output(self._settings, self._capture, source.database, self._report)
+        opened.callback(output.close)
         for path in self._capture.tables:
             output.prepare(source.catalogue.shape(path))
         position = self._position(source, output, replication)

@@ -28,10 +28,11 @@ from pg_attribute where attrelid = %s::int8::oid and attnum > 0 and not attisdro
 """
 _KEY = """
 select array_agg(a.attname::text order by k.place)
-from pg_index i, unnest(i.indkey) with ordinality k(number, place)
+from pg_class c join pg_index i on i.indrelid = c.oid,
+unnest(i.indkey) with ordinality k(number, place)
 join pg_attribute a on a.attnum = k.number
-where i.indrelid = %s::int8::oid and i.indisprimary and a.attrelid = i.indrelid
-  and k.place <= i.indnkeyatts
+where c.oid = %s::int8::oid and a.attrelid = c.oid and k.place <= i.indnkeyatts
+  and case when c.relreplident = 'i' then i.indisreplident else i.indisprimary end
 """
 
 
@@ -47,7 +48,10 @@ class Column:
 
 @dataclass(frozen=True)
 class TableShape:
-    """A table at one time: its columns in order, and those of its primary key."""
+    """A table at one time: its columns in order, and those of its key.
+
+    That is the primary key, or the index that is its replica identity: deletions have no other columns.
+    """
 
     schema: str
     name: str

@@ -2,10 +2,12 @@
 
 import base64
 import re
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 from typing import Literal
 
 import msgspec
@@ -49,7 +51,9 @@ class Encoding:
             small = type.precision <= 3
             whole = time_micros if type.name == "time" else timestamp_micros
             return (lambda text: b"%d" % _thousandth(whole(text))) if small else (lambda t: b"%d" % whole(t))
-        if type.name == "bit":
+        if type.name == "timestamptz":
+            return partial(zoned, digits=type.precision)
+        if type.name in ("bit", "varbit"):
             return boolean_bit if type.modifier == 1 else bits
         return _BY_NAME.get(type.name, text)
 
@@ -116,28 +120,26 @@ def timestamp_micros(value: bytes) -> int:
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
-def zoned(value: bytes) -> bytes:
-    """A time with a zone, in UTC, with six digits behind the second."""
+def zoned(value: bytes, digits: int = 6) -> bytes:
+    """A time with a zone, in UTC, with as many digits behind the second as its column has."""
     if value in _INFINITY:
-        return b'"%b"' % _ENDS_OF_TIME[_INFINITY[value]]
+        return b'"%b"' % value
     spelled = value.decode()
-    if len(spelled) == 22 or spelled.endswith(" BC") or spelled[4] != "-":
-        return b'"%b"' % _spelled_zoned(spelled)
-    moment, part = spelled[:19], spelled[20:-3] if spelled[19] == "." else ""
-    return f'"{moment[:10]}T{moment[11:]}.{part:0<6}Z"'.encode()
-
-
-_ENDS_OF_TIME = {1: b"+292278994-08-16T23:00:00.000000Z", -1: b"-290308-12-21T19:59:27.600000Z"}
-
-
-def _spelled_zoned(spelled: str) -> bytes:
-    """The same for any year; years before 1 are counted as ISO 8601 counts them."""
     before = spelled.endswith(" BC")
     day, _, rest = spelled.removesuffix(" BC").partition(" ")
-    year, month, number = day.split("-")
-    clock, _, part = rest.removesuffix("+00").partition(".")
-    counted = _iso_year(int(year), before)
-    return f"{counted}-{month}-{number}T{clock}.{part:0<6}Z".encode()
+    if before or len(day) > 10:
+        year, month, number = day.split("-")
+        day = f"{_iso_year(int(year), before)}-{month}-{number}"
+    clock, _, part = rest[:-3].partition(".")
+    fraction = f".{part:0<{digits}}" if digits else ""
+    return f'"{day}T{clock}{fraction}Z"'.encode()
+
+
+def point(value: bytes) -> bytes:
+    """A point as Debezium has it: its numbers, and the same as well-known binary."""
+    x, _, y = value.decode().strip("()").partition(",")
+    binary = base64.b64encode(struct.pack("<BIdd", 1, 1, float(x), float(y)))
+    return b'{"x":%b,"y":%b,"wkb":"%b","srid":null}' % (number(x.encode()), number(y.encode()), binary)
 
 
 def _iso_year(year: int, before: bool) -> str:
@@ -271,7 +273,6 @@ _BY_NAME: dict[str, Encode] = {
     "float8": number,
     "bytea": binary,
     "date": days,
-    "timestamptz": zoned,
     "timetz": zoned_time,
-    "varbit": bits,
+    "point": point,
 }

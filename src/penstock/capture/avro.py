@@ -1,0 +1,263 @@
+"""Debezium's envelope as Avro, with the schemas that Kafka Connect would register."""
+
+import io
+import json
+import re
+from base64 import b64decode
+from collections.abc import Callable
+from struct import pack
+from typing import Any
+
+import fastavro
+import msgspec
+
+from penstock.capture.pgoutput import Change, Values
+from penstock.capture.records import DebeziumRecords, Origin
+from penstock.capture.tables import Column, TableShape
+from penstock.capture.types import Type
+from penstock.capture.values import Encoding
+from penstock.documents import JsonObject
+from penstock.errors import CaptureError
+from penstock.log.transactional_writer import Message
+from penstock.schemas import SchemaDirectory
+from penstock.schemas.compatibility import SchemaKind
+
+Convert = Callable[[Any], Any]
+_TIME = "io.debezium.time."
+_PLAIN: dict[str, Any] = {
+    "bool": "boolean",
+    "int2": {"type": "int", "connect.type": "int16"},
+    "int4": "int",
+    "int8": "long",
+    "oid": "long",
+    "float4": "float",
+    "float8": "double",
+    "bytea": "bytes",
+}
+_NAMED = {
+    "date": ("int", f"{_TIME}Date"),
+    "timestamptz": ("string", f"{_TIME}ZonedTimestamp"),
+    "timetz": ("string", f"{_TIME}ZonedTime"),
+    "json": ("string", "io.debezium.data.Json"),
+    "jsonb": ("string", "io.debezium.data.Json"),
+    "uuid": ("string", "io.debezium.data.Uuid"),
+    "xml": ("string", "io.debezium.data.Xml"),
+    "tsvector": ("string", "io.debezium.data.TsVector"),
+}
+_SOURCE = [
+    ("version", "string"), ("connector", "string"), ("name", "string"), ("ts_ms", "long"),
+    ("snapshot", ["null", "string"]), ("db", "string"), ("sequence", ["null", "string"]),
+    ("ts_us", ["null", "long"]), ("ts_ns", ["null", "long"]), ("schema", "string"), ("table", "string"),
+    ("txId", ["null", "long"]), ("lsn", ["null", "long"]), ("xmin", ["null", "long"]),
+    ("origin", ["null", "string"]), ("origin_lsn", ["null", "long"]),
+]  # fmt: skip
+_TRANSACTION = [("id", "string"), ("total_order", "long"), ("data_collection_order", "long")]
+
+
+class AvroRecords:
+    """Writes what `DebeziumRecords` makes as Avro, each record behind the number of its schema."""
+
+    def __init__(
+        self, inner: DebeziumRecords, shape: TableShape, encoding: Encoding, schemas: SchemaDirectory
+    ) -> None:
+        self.topic, self.has_key = inner.topic, inner.has_key
+        self._inner, self._path = inner, shape.path
+        space = avro_name(inner.topic.replace("-", "_"))
+        key, value = key_schema(space, shape, encoding), value_schema(space, shape, encoding)
+        self._key, self._key_head = _registered(schemas, f"{inner.topic}-key", key)
+        self._value, self._value_head = _registered(schemas, f"{inner.topic}-value", value)
+        self._converts = {each.name: _converter(each.type, encoding) for each in shape.columns}
+
+    def key_of(self, values: Values) -> bytes | None:
+        return self._inner.key_of(values)
+
+    def of(self, change: Change, origin: Origin, lsn: int) -> list[Message]:
+        return [self._written(each) for each in self._inner.of(change, origin, lsn)]
+
+    def deletion(self, key: bytes, origin: Origin, lsn: int) -> list[Message]:
+        """The key comes from the log, and is Avro already."""
+        row: Any = fastavro.schemaless_reader(io.BytesIO(key[5:]), self._key, None)
+        before = {self._column(name): value for name, value in row.items()}
+        told = self._inner.deletion(b"{}", origin, lsn)[0]
+        value = msgspec.json.decode(told[2] or b"")
+        made = self._value_of(value | {"before": before})
+        return [(self.topic, key, made, None), (self.topic, key, None, None)]
+
+    def truncation(self, origin: Origin, lsn: int) -> list[Message]:
+        made = self._inner.truncation(origin, lsn)
+        return [(topic, key, self._value_of(_json(value)), None) for topic, key, value, _ in made]
+
+    def _column(self, name: str) -> str:
+        return next(each for each in self._converts if avro_name(each) == name)
+
+    def _written(self, message: Message) -> Message:
+        topic, key, value, headers = message
+        made = None if value is None else self._value_of(self._converted(_json(value)))
+        written = None if key is None else self._with_head(self._key_head, self._key, self._row(_json(key)))
+        return topic, written, made, headers
+
+    def _converted(self, envelope: JsonObject) -> JsonObject:
+        rows = {name: self._row(envelope[name]) for name in ("before", "after")}
+        return {**envelope, **rows}
+
+    def _row(self, row: JsonObject | None) -> JsonObject | None:
+        if row is None:
+            return None
+        converts = self._converts
+        return {
+            avro_name(name): None if value is None else converts[name](value) for name, value in row.items()
+        }
+
+    def _value_of(self, envelope: JsonObject) -> bytes:
+        return self._with_head(self._value_head, self._value, envelope)
+
+    def _with_head(self, head: bytes, schema: Any, datum: Any) -> bytes:
+        made = io.BytesIO()
+        made.write(head)
+        try:
+            fastavro.schemaless_writer(made, schema, datum)
+        except (ValueError, TypeError, AttributeError) as error:
+            raise CaptureError(
+                f"a row of {self._path!r} has no place in its Avro schema: {error}",
+                hint="an array of several dimensions has none; capture the table as debezium-json",
+            ) from error
+        return made.getvalue()
+
+
+def key_schema(space: str, shape: TableShape, encoding: Encoding) -> JsonObject:
+    """Return the schema of a table's keys."""
+    fields = [{"name": avro_name(c.name), "type": avro_type(c.type, encoding)} for c in shape.key_columns]
+    return {
+        "type": "record",
+        "name": "Key",
+        "namespace": space,
+        "fields": fields,
+        "connect.name": f"{space}.Key",
+    }
+
+
+def value_schema(space: str, shape: TableShape, encoding: Encoding) -> JsonObject:
+    """Return the schema of a table's envelopes."""
+    row = {
+        "type": "record",
+        "name": "Value",
+        "fields": [_field(each, encoding) for each in shape.columns],
+        "connect.name": f"{space}.Value",
+    }
+    times = [_optional(name, "long") for name in ("ts_ms", "ts_us", "ts_ns")]
+    fields = [
+        _optional("before", row),
+        _optional("after", "Value"),
+        {"name": "source", "type": _record("Source", "io.debezium.connector.postgresql", _SOURCE)},
+        _optional("transaction", _record("block", "event", _TRANSACTION)),
+        {"name": "op", "type": "string"},
+        *times,
+    ]
+    name = {"name": "Envelope", "namespace": space, "connect.name": f"{space}.Envelope"}
+    return {"type": "record", **name, "fields": fields}
+
+
+def avro_type(type: Type, encoding: Encoding) -> Any:
+    """Return how Avro has a type, with the name by which Connect knows it."""
+    if type.element is not None:
+        return {"type": "array", "items": ["null", avro_type(type.element, encoding)]}
+    if type.name in ("time", "timestamp"):
+        return _time_type(type)
+    if type.name in ("numeric", "money"):
+        return _decimal_type(type, encoding)
+    if type.name == "interval":
+        text = encoding.intervals == "string"
+        return _named("string", f"{_TIME}Interval") if text else _named("long", f"{_TIME}MicroDuration")
+    if type.name in ("bit", "varbit"):
+        return "boolean" if type.modifier == 1 else _named("bytes", "io.debezium.data.Bits")
+    if type.name == "point":
+        fields = [("x", "double"), ("y", "double"), ("wkb", ["null", "bytes"]), ("srid", ["null", "int"])]
+        return _record("Point", "io.debezium.data.geometry", fields)
+    if type.name in _NAMED:
+        return _named(*_NAMED[type.name])
+    return _PLAIN.get(type.name, "string")
+
+
+def avro_name(name: str) -> str:
+    """Return a name as Avro takes it."""
+    made = re.sub(r"[^A-Za-z0-9_.]", "_", name)
+    return f"_{made}" if made[:1].isdigit() else made
+
+
+def _time_type(type: Type) -> JsonObject:
+    if type.precision <= 3:
+        return _named("int", f"{_TIME}Time") if type.name == "time" else _named("long", f"{_TIME}Timestamp")
+    return _named("long", f"{_TIME}MicroTime" if type.name == "time" else f"{_TIME}MicroTimestamp")
+
+
+def _decimal_type(type: Type, encoding: Encoding) -> Any:
+    if encoding.decimals != "precise":
+        return "string" if encoding.decimals == "string" else "double"
+    if type.scale is None:
+        fields = [("scale", "int"), ("value", "bytes")]
+        return _record("VariableScaleDecimal", "io.debezium.data", fields)
+    name, scale = "org.apache.kafka.connect.data.Decimal", type.scale
+    parameters = {"scale": str(scale), "connect.decimal.precision": str(type.digits or 64)}
+    return {"type": "bytes", "connect.name": name, "connect.parameters": parameters, "connect.version": 1}
+
+
+def _field(column: Column, encoding: Encoding) -> JsonObject:
+    """All columns may be null: of a deleted row only the key is known."""
+    return _optional(avro_name(column.name), avro_type(column.type, encoding))
+
+
+def _optional(name: str, type: Any) -> JsonObject:
+    return {"name": name, "type": ["null", type], "default": None}
+
+
+def _named(type: str, name: str) -> JsonObject:
+    return {"type": type, "connect.version": 1, "connect.name": name}
+
+
+def _record(name: str, space: str, fields: list[tuple[str, Any]]) -> JsonObject:
+    made = [
+        {"name": field, "type": type} | ({"default": None} if isinstance(type, list) else {})
+        for field, type in fields
+    ]
+    return {
+        "type": "record",
+        "name": name,
+        "namespace": space,
+        "fields": made,
+        "connect.name": f"{space}.{name}",
+    }
+
+
+def _registered(schemas: SchemaDirectory, subject: str, schema: JsonObject) -> tuple[Any, bytes]:
+    text = json.dumps(schema, separators=(",", ":"))
+    return fastavro.parse_schema(schema), pack(">bI", 0, schemas.id_for(subject, SchemaKind.AVRO, text))
+
+
+def _converter(type: Type, encoding: Encoding) -> Convert:
+    """Return what makes a value of Avro's of one of JSON's."""
+    if type.element is not None:
+        inner = _converter(type.element, encoding)
+        return lambda items: [None if each is None else inner(each) for each in items]
+    if type.name in ("float4", "float8") or (
+        type.name in ("numeric", "money") and encoding.decimals == "double"
+    ):
+        return float
+    if type.name == "bytea" or (type.name in ("bit", "varbit") and type.modifier != 1):
+        return b64decode
+    if type.name == "point":
+        return lambda point: {**point, "wkb": b64decode(point["wkb"])}
+    if type.name in ("numeric", "money") and encoding.decimals == "precise":
+        return _precise
+    return _same
+
+
+def _precise(value: Any) -> Any:
+    return {**value, "value": b64decode(value["value"])} if isinstance(value, dict) else b64decode(value)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _json(text: bytes | None) -> Any:
+    return msgspec.json.decode(text or b"null")
