@@ -24,10 +24,7 @@ class Chunk:
     def rows(self, connection: Connection) -> Iterator[Values]:
         """Read the rows in the order of their key."""
         columns = ", ".join(quoted(each.name) for each in self.shape.columns)
-        query = f"COPY (SELECT {columns} FROM {self.shape.quoted}{self._where()}) TO STDOUT"  # noqa: S608
-        with connection.cursor().copy(query) as copied:
-            for line in copied:
-                yield copied_row(bytes(line))
+        return copied_rows(connection, f"SELECT {columns} FROM {self.shape.quoted}{self._where()}")  # noqa: S608
 
     def _where(self) -> str:
         if not self.shape.key:
@@ -70,6 +67,13 @@ def next_end(
     order = f" ORDER BY {_order(shape)} OFFSET {size - 1} LIMIT 1"
     row = connection.execute(f"SELECT {places} FROM {shape.quoted}{where}{order}").fetchone()  # noqa: S608
     return None if row is None else tuple(row)
+
+
+def copied_rows(connection: Connection, query: str) -> Iterator[Values]:
+    """Yield the rows of a query as the stream would spell them, which a cast to text does not always."""
+    with connection.cursor().copy(f"COPY ({query}) TO STDOUT") as copied:
+        for line in copied:
+            yield copied_row(bytes(line))
 
 
 def copied_row(line: bytes) -> Values:

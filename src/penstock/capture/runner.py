@@ -36,6 +36,7 @@ class Runner:
         self._settings, self._name, self._wishes = settings, name, wishes
         self._report, self._say = report, say
         self._store = Store(settings)
+        self._has_run = False
 
     def run(self) -> None:
         """Run sessions one after the other."""
@@ -43,7 +44,11 @@ class Runner:
         while not stopped.is_set():
             begun = time.monotonic()
             try:
-                self._run_session(self._store.get(self._name))
+                capture = self._declared()
+                if capture is None:
+                    self._say(f"capture {self._name} was removed")
+                    return
+                self._run_session(capture)
                 pause = _FIRST_PAUSE
             except TryAgainError as error:
                 lasted = time.monotonic() - begun
@@ -55,6 +60,14 @@ class Runner:
                 self._note("failed", str(error))
                 raise
         self._note("stopped")
+
+    def _declared(self) -> Capture | None:
+        """The capture as it is declared now; None if it is there no more."""
+        if self._has_run and not self._store.has(self._name):
+            return None
+        found = self._store.get(self._name)
+        self._has_run = True
+        return found
 
     def _run_session(self, capture: Capture) -> None:
         if capture.paused:
@@ -92,7 +105,7 @@ class Runner:
             if time.monotonic() - looked_at < _GLANCE:
                 continue
             with suppress(TryAgainError):
-                if self._store.get(self._name) != capture:
+                if not self._store.has(self._name) or self._store.get(self._name) != capture:
                     return
             looked_at = time.monotonic()
 

@@ -1,5 +1,6 @@
 """What a capture needs of PostgreSQL: settings, a publication and a slot; made, checked and dropped."""
 
+import time
 from dataclasses import dataclass
 
 import psycopg
@@ -123,6 +124,12 @@ class Source:
                 f"capture {self.capture.name!r} runs already: its slot is held by {slot.holder}",
                 hint="stop that one first; a killed one is let go within wal_sender_timeout",
             )
+
+    def await_free(self, seconds: float) -> None:
+        """Wait until nobody reads the slot, for a while."""
+        deadline = time.monotonic() + seconds
+        while (slot := self.slot()) is not None and slot.holder and time.monotonic() < deadline:
+            time.sleep(0.2)
 
     def drop_slot(self) -> bool:
         """Drop the slot, so that PostgreSQL keeps nothing for it any more."""

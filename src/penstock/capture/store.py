@@ -52,6 +52,10 @@ class Store:
         """Return the topic of a capture's own records."""
         return Identity.of_capture(self._settings.namespace, name).ledger
 
+    def has(self, name: str) -> bool:
+        """Whether there is a capture of this name."""
+        return bool(self._broker.exists(self.topic(name)) and self._last(name, DECLARATION))
+
     def get(self, name: str) -> Capture:
         """Return a capture, or say which ones there are."""
         found = self._last(name, DECLARATION) if self._broker.exists(self.topic(name)) else None

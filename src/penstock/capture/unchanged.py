@@ -6,7 +6,7 @@ a key is whole, which a compacted topic depends on. Of a row or column that is g
 
 import psycopg
 
-from penstock.capture.chunks import key_literal, key_row
+from penstock.capture.chunks import copied_rows, key_literal, key_row
 from penstock.capture.pgoutput import UNCHANGED, Values
 from penstock.capture.tables import Connection, TableShape, quoted
 
@@ -18,13 +18,14 @@ def completed_row(connection: Connection, shape: TableShape, values: Values) -> 
     key = [values[names.index(name)] for name in shape.key]
     if not missing or not key or not all(isinstance(each, bytes) for each in key):
         return values
-    columns = ", ".join(f"{quoted(names[place])}::text" for place in missing)
+    columns = ", ".join(quoted(names[place]) for place in missing)
     where = f"{key_row(shape)} = {key_literal(shape, tuple(each.decode() for each in key))}"  # type: ignore[union-attr]
+    query = f"SELECT {columns} FROM {shape.quoted} WHERE {where}"  # noqa: S608
     try:
-        found = connection.execute(f"SELECT {columns} FROM {shape.quoted} WHERE {where}").fetchone()  # noqa: S608
+        found = list(copied_rows(connection, query))
     except (psycopg.errors.UndefinedColumn, psycopg.errors.UndefinedTable):
         return values
     filled = list(values)
-    for place, value in zip(missing, found or [], strict=False):
-        filled[place] = None if value is None else str(value).encode()
+    for place, value in zip(missing, found[0] if found else [], strict=False):
+        filled[place] = value
     return filled

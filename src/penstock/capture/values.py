@@ -122,6 +122,9 @@ def timestamp_micros(value: bytes) -> int:
 
 def zoned(value: bytes, digits: int = 6) -> bytes:
     """A time with a zone, in UTC, with as many digits behind the second as its column has."""
+    if value[4:5] == b"-" and value[-3:] == b"+00":  # as nearly all are: a year of four digits
+        behind = b".%b" % value[20:-3].ljust(digits, b"0") if digits else b""
+        return b'"%bT%b%bZ"' % (value[:10], value[11:19], behind)
     if value in _INFINITY:
         return b'"%b"' % value
     spelled = value.decode()
@@ -163,6 +166,8 @@ def zoned_time(value: bytes) -> bytes:
 
 def interval_text(value: bytes) -> bytes:
     """An interval by ISO 8601, each part with its own sign."""
+    if value in _INFINITY:
+        return b'"%b"' % value
     months, number_of_days, micros = interval(value)
     years, months = int(months / 12), months - 12 * int(months / 12)
     sign, left = ("-" if micros < 0 else ""), abs(micros)
@@ -179,6 +184,8 @@ def _signed(sign: str, value: int) -> str:
 
 def interval_number(value: bytes) -> bytes:
     """An interval in microseconds, with months of an average length."""
+    if value in _INFINITY:
+        return b"%d" % (2**63 - 1 if value == b"infinity" else -(2**63))
     months, number_of_days, micros = interval(value)
     return b"%d" % (micros + int((months * _YEAR / 12 + number_of_days) * 86_400_000_000))
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from penstock.capture.slot import Source
 
 app = typer.Typer(help="Change capture: a database's tables as topics.", no_args_is_help=True)
+_PATIENCE = 20.0  # seconds
 _COLUMNS = ("capture", "state", "behind", "retained", "seconds", "changes", "snapshot", "error")
 _FIXED = ("format", "prefix", "slot", "publication", "connection", "partitions", "decimals", "intervals")
 
@@ -184,7 +185,9 @@ def remove(
     if not yes:
         typer.confirm(f"Remove capture {name!r}, its slot, publication and position?", abort=True)
     if not keep_slot:
+        store.pause(name, paused=True)
         with _source(settings, capture) as source:
+            source.await_free(_PATIENCE)
             source.drop_slot()
             source.drop_publication()
     store.remove(name)
