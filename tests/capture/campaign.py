@@ -64,7 +64,7 @@ def run_campaign(folder: Path, seed: int, seconds: float, *, rows: int, say=prin
 def _hurt(fault: str, platform: Platform, capture: CaptureProcess, settings) -> None:
     if fault == "again":
         with suppress(psycopg.Error), psycopg.connect(settings.dsn().value, autocommit=True) as connection:
-            request = 'snapshot {"path":"public.orders"}'
+            request = 'snapshot penstock_shop {"path":"public.orders"}'
             connection.execute("select pg_logical_emit_message(true, 'penstock', %s)", [request])
     elif fault == "capture":
         capture.kill()

@@ -78,6 +78,7 @@ class Shop:
                 self._many(connection, self.random.randrange(500, 4000))
             elif chance < 0.04:
                 connection.execute(f"truncate {self.random.choice(['orders', 'lines', 'visits'])}")
+                self._many(connection, self.random.choice([3, 2000]))
             for _ in range(self.random.randrange(1, 6)):
                 self._within_savepoint(connection)
             if self.random.random() < 0.1:

@@ -102,7 +102,6 @@ def test_what_is_rolled_back_is_not_there_and_savepoints_count(database):
 
 
 def test_a_large_transaction_is_streamed_and_its_undone_parts_left_out(database):
-    database.execute("set logical_decoding_work_mem = '64kB'")
     database.execute("create table t (id int primary key, text text)")
     database.execute("alter system set logical_decoding_work_mem = '64kB'")
     database.execute("select pg_reload_conf()")
@@ -110,7 +109,8 @@ def test_a_large_transaction_is_streamed_and_its_undone_parts_left_out(database)
     try:
         with database.running(capture):
             database.execute(
-                "begin; insert into t select i, repeat('x', 50) from generate_series(1, 30000) i; "
+                "begin; insert into t select i, 'gone' from generate_series(1, 9) i; truncate t; "
+                "insert into t select i, repeat('x', 50) from generate_series(1, 30000) i; "
                 "savepoint a; insert into t select i, 'undone' from generate_series(40001, 60000) i; "
                 "rollback to a; insert into t values (30001, 'last'); commit"
             )
@@ -122,7 +122,10 @@ def test_a_large_transaction_is_streamed_and_its_undone_parts_left_out(database)
         database.execute("alter system reset logical_decoding_work_mem")
         database.execute("select pg_reload_conf()")
     found = database.records(capture, "t")
-    assert [each.after["id"] for each in found] == list(range(1, 30003))
+    emptied = next(place for place, each in enumerate(found) if each.op == "t")
+    assert [each.after["id"] for each in found[:9]] == list(range(1, 10))
+    assert ops(found[9:emptied]) == ["d", None] * 9
+    assert [each.after["id"] for each in found[emptied + 1 :]] == list(range(1, 30003))
 
 
 def test_a_table_without_a_key_has_records_without_one(database):

@@ -1,6 +1,7 @@
 """What a capture asks of PostgreSQL, and what it refuses: lost slots, other servers, missing rights."""
 
 import threading
+import time
 from dataclasses import replace
 from urllib.parse import urlsplit
 
@@ -15,7 +16,8 @@ from penstock.capture.role import role_script
 from penstock.capture.slot import Slot, Source, refuse_lost
 from penstock.capture.status import status
 from penstock.errors import CaptureError
-from penstock.settings import Secret, Settings
+from penstock.log import Broker
+from penstock.settings import Secret
 
 
 @pytest.fixture
@@ -131,6 +133,25 @@ def test_records_without_a_position_are_not_written_over(database):
         pass
 
 
+def test_a_topic_that_was_made_again_is_noticed(database):
+    database.execute("create table t (id int primary key)")
+    database.execute("insert into t values (1), (2)")
+    capture = database.capture("t")
+    with database.running(capture):
+        pass
+    broker, topic = Broker(database.settings), capture.topic(f"{database.schema}.t")
+    broker.delete(topic)
+    _await(lambda: not broker.topics([topic]))
+    with pytest.raises(CaptureError, match="deleted and made again"), database.running(capture):
+        pass
+    with database.running(capture, snapshot_again=True):
+        pass
+    assert [each.after["id"] for each in database.records(capture, "t")] == [1, 2]
+    broker.grow(topic, 2)
+    with pytest.raises(CaptureError, match="has 2 partitions, 1 declared"), database.running(capture):
+        pass
+
+
 def test_an_idle_capture_moves_on_and_lets_postgres_forget_its_log(database):
     database.execute("create table t (id int primary key)")
     database.execute("create table other (id int)")
@@ -164,8 +185,6 @@ def test_pause_and_resume(database):
 
 
 def _await(is_so):
-    import time
-
     deadline = time.monotonic() + 30
     while not is_so():
         assert time.monotonic() < deadline
@@ -176,4 +195,3 @@ def test_addresses_stay_out_of_errors():
     with pytest.raises(Exception, match="can't reach") as error:
         connect(Secret("postgresql://u:hunter2@127.0.0.1:1/x"), "test")
     assert "hunter2" not in str(error.value)
-    assert Settings() is not None

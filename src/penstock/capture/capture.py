@@ -17,7 +17,9 @@ from penstock.log.topic import check_name
 SnapshotMode = Literal["initial", "never", "when-needed"]
 SNAPSHOTS: tuple[SnapshotMode, ...] = ("initial", "never", "when-needed")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_SQL_NAME = re.compile(r"[a-z0-9_]{0,63}")
 _PATH = re.compile(r"[^.\s]+\.[^.]+")
+LARGEST = str(64 * 1024 * 1024)  # bytes of a record
 _MILLISECOND, _DAY = timedelta(milliseconds=1), timedelta(days=1)
 
 
@@ -82,6 +84,9 @@ class Capture:
         _check_choice("snapshot", self.snapshot, SNAPSHOTS)
         _check_choice("decimals", self.decimals, DECIMALS)
         _check_choice("intervals", self.intervals, INTERVALS)
+        for each in (self.slot, self.publication):
+            if not _SQL_NAME.fullmatch(each):
+                raise CaptureError(f"{each!r} is not a slot's name", hint="use small letters, digits and _")
         if self.partitions < 1:
             raise CaptureError(f"capture {self.name!r} has {self.partitions} partitions, expected at least 1")
         duration(self.heartbeat)
@@ -103,10 +108,11 @@ class Capture:
     def topic_config(self, *, keyed: bool) -> dict[str, str]:
         """Return the settings of a table's topic; rows without a key are kept for ever."""
         if not keyed:
-            return {"cleanup.policy": "delete", "retention.ms": "-1"}
+            return {"cleanup.policy": "delete", "retention.ms": "-1", "max.message.bytes": LARGEST}
         lag = duration(self.compaction_lag, zero=True)
         return {
             "cleanup.policy": "compact",
+            "max.message.bytes": LARGEST,
             "min.compaction.lag.ms": str(lag // _MILLISECOND),
             "delete.retention.ms": str(max(lag, _DAY) // _MILLISECOND),
         }

@@ -13,18 +13,17 @@ _PIECE = 10_000
 
 
 def delete_rows(
-    output: Output, records: Records, path: str, position: Position, origin: Origin, lsn: int
+    output: Output, records: Records, keys: Iterator[bytes], position: Position, origin: Origin, lsn: int
 ) -> None:
-    """Delete the rows that a topic has of a table, in pieces; begun again, it goes on with those left."""
-    older_than = dict(position.tables[path].sweep) if path in position.tables else {}
-    keys = output.live_keys(path, older_than or None)
+    """Delete rows that a topic has, in pieces; begun again, only those are left that were not written."""
     while piece := list(islice(keys, _PIECE)):
         output.write(_deleted(records, piece, origin, lsn), position)
 
 
 def swept(output: Output, records: Records, path: str, position: Position, origin: Origin) -> Position:
     """Delete what was gone before a snapshot was taken again; return the position when that is done."""
-    delete_rows(output, records, path, position, origin, position.lsn)
+    keys = output.live_keys(path, dict(position.tables[path].sweep))
+    delete_rows(output, records, keys, position, origin, position.lsn)
     done = position.with_table(path, replace(position.tables[path], done=True, sweep={}))
     output.write([], done)
     return done

@@ -71,18 +71,18 @@ class Following:
         for lsn, data in self._replication.read():
             if data[:1] == b"c":
                 for _ in stream.committed_block(data):
-                    self._write_if_full()
+                    self._write_if_due()
             else:
                 feed(lsn, data)
-            if stream.batch.truncations:
-                self._truncate()
-            self._write_if_full()
+            self._write_if_due()
         if not stream.in_transaction and stream.batch.messages:
             self._write()
 
-    def _write_if_full(self) -> None:
+    def _write_if_due(self) -> None:
         batch = self._stream.batch
-        if len(batch.messages) >= _MOST_MESSAGES or batch.size >= _MOST_BYTES:
+        if batch.truncations:
+            self._truncate()
+        elif len(batch.messages) >= _MOST_MESSAGES or batch.size >= _MOST_BYTES:
             self._write()
 
     def _write(self) -> None:
@@ -133,7 +133,8 @@ class Following:
     def _delete(self, truncation: Truncation, position: Position) -> None:
         table = truncation.table
         if table.records.has_key:
-            delete_rows(self._output, table.records, table.path, position, truncation.origin, truncation.lsn)
+            keys = self._output.live_keys(table.path)
+            delete_rows(self._output, table.records, keys, position, truncation.origin, truncation.lsn)
 
     def _read_chunks(self) -> None:
         """Have the next chunk of a table read, if one is wanted."""
@@ -159,18 +160,23 @@ class Following:
         self._wrote(swept(self._output, records, path, self._stream.checkpoint(), origin))
 
     def _own(self, content: str, due: bool) -> None:
-        """A message of our own in the database's log: a heartbeat, the bounds of a chunk, or a request."""
-        kind, _, rest = content.partition(" ")
-        id, _, path = rest.partition(" ")
+        """A message of our own in the database's log, to this capture or another: bounds, or a request."""
+        kind, slot, rest = (*content.split(" ", 2), "", "")[:3]
+        if slot != self._source.slot_name:
+            return
         if kind == REQUEST and due:
             self._request(SnapshotRequest.from_json(rest))
-        elif kind == LOW and self._reader is not None:
+        elif kind in (LOW, HIGH) and self._reader is not None:
+            self._bound(self._reader, kind, *rest.split(" ", 1))
+
+    def _bound(self, reader: IncrementalReader, kind: str, id: str, path: str) -> None:
+        if kind == LOW:
             self._stream.windows.open(id, path)
-            self._reader.passed(f"{LOW} {id}")
-        elif kind == HIGH and self._reader is not None:
-            window, chunk = self._stream.windows.close(id), self._reader.take(id)
-            if window is not None and chunk is not None and not window.is_void:
-                self._add(chunk, window)
+            reader.passed(id)
+            return
+        window, chunk = self._stream.windows.close(id), reader.take(id)
+        if window is not None and chunk is not None and not window.is_void:
+            self._add(chunk, window)
 
     def _request(self, request: SnapshotRequest) -> None:
         """A table, or a range of its keys, is to be read again."""

@@ -66,10 +66,10 @@ class IncrementalReader:
             self._wanted = wanted
             self._change.notify_all()
 
-    def passed(self, mark: str) -> None:
-        """The stream has come to a message."""
+    def passed(self, id: str) -> None:
+        """The stream has come to the first message of a chunk."""
         with self._change:
-            self._passed.add(mark)
+            self._passed.add(id)
             self._change.notify_all()
 
     def take(self, id: str) -> ReadChunk | None:
@@ -103,13 +103,13 @@ class IncrementalReader:
 
     def _chunk(self, source: Source, wanted: Wanted) -> None:
         id = new_id()
-        source.emit("penstock", f"{LOW} {id} {wanted.path}")
-        if not self._await(f"{LOW} {id}"):
+        source.emit("penstock", f"{LOW} {source.slot_name} {id} {wanted.path}")
+        if not self._await(id):
             return
         read = self._rows(source, wanted, id)
         with self._change:
             self._read = read
-        source.emit("penstock", f"{HIGH} {id} {wanted.path}")
+        source.emit("penstock", f"{HIGH} {source.slot_name} {id} {wanted.path}")
 
     def _rows(self, source: Source, wanted: Wanted, id: str) -> ReadChunk:
         connection, progress = source.connection, wanted.progress
@@ -139,9 +139,9 @@ class IncrementalReader:
                 )
             time.sleep(_PAUSE)
 
-    def _await(self, mark: str) -> bool:
+    def _await(self, id: str) -> bool:
         with self._change:
-            while mark not in self._passed and not self._stopped:
+            while id not in self._passed and not self._stopped:
                 self._change.wait(0.5)
-            self._passed.discard(mark)
+            self._passed.clear()
             return not self._stopped

@@ -41,7 +41,8 @@ class Beginning:
             )
             for path in capture.paths
         }
-        position = Position(replication.system, made.begins, tables=tables)
+        topics = self._output.topic_ids()
+        position = Position(replication.system, made.begins, tables=tables, topics=topics)
         self._output.write([], position)
         return self._snapshot(made, position, position.pending)
 

@@ -1,11 +1,12 @@
 """Where a capture writes: the topics of its tables, and its ledger, in one transaction."""
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
 
 from penstock.capture.avro import AvroRecords
-from penstock.capture.capture import Capture
+from penstock.capture.capture import LARGEST, Capture
 from penstock.capture.live_keys import live_keys
 from penstock.capture.outbox import OutboxRecords, outbox_message
 from penstock.capture.pgoutput import Message as DatabaseMessage
@@ -36,7 +37,8 @@ class Output:
         self._known: set[str] = set()
         identity = capture.identity(settings.namespace)
         ledger, timeout = Store(settings).topic(capture.name), _TRANSACTION // timedelta(milliseconds=1)
-        self._writer = TransactionalWriter(settings, identity.transactional_id(), ledger, timeout)
+        roomy = replace(settings, kafka={"message.max.bytes": LARGEST, **settings.kafka})
+        self._writer = TransactionalWriter(roomy, identity.transactional_id(), ledger, timeout)
 
     def position(self) -> Position | None:
         """Return what the ledger says."""
@@ -106,6 +108,28 @@ class Output:
                 raise CaptureError(
                     f"topic {self.capture.topic(path)!r} has records, and the capture has no position",
                     hint="was it removed before? delete the topic, or add it with another --prefix",
+                )
+
+    def topic_ids(self) -> dict[str, str]:
+        """Return the ids of the tables' topics."""
+        names = {self.capture.topic(path): path for path in self.capture.tables}
+        return {names[name]: id for name, id in self._broker.topic_ids(names).items()}
+
+    def refuse_other_topics(self, position: Position) -> None:
+        """Refuse topics that were made again, which lack what was written, or have other partitions."""
+        for path, id in self.topic_ids().items():
+            topic = self.capture.topic(path)
+            if position.topics.get(path, id) != id:
+                raise CaptureError(
+                    f"topic {topic!r} was deleted and made again: what the capture wrote is gone",
+                    hint=f"`penstock capture run {self.capture.name} --snapshot-again` writes all rows again",
+                )
+            found = self._broker.partitions([topic])[topic]
+            if found != self.capture.partitions:
+                raise CaptureError(
+                    f"topic {topic!r} has {found} partitions, {self.capture.partitions} declared: keys would "
+                    "have records in two of them",
+                    hint="declare a capture of another name or --prefix with the partitions wanted",
                 )
 
     def ends(self, path: str) -> dict[int, int]:

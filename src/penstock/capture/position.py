@@ -44,6 +44,7 @@ class Position:
     commit: int = 0
     index: int = 0
     tables: Mapping[str, TableProgress] = field(default_factory=dict)
+    topics: Mapping[str, str] = field(default_factory=dict)  # their ids: one made again has another
     changes: int = 0
     seen: int = 0
 

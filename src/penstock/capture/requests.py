@@ -42,7 +42,7 @@ class SnapshotRequest:
                 raise CaptureError(
                     f"{','.join(given)!r} is not a key of {self.path!r}", hint=f"give {','.join(key)}"
                 )
-        source.emit("penstock", f"{REQUEST} {msgspec.json.encode(self).decode()}")
+        source.emit("penstock", f"{REQUEST} {source.slot_name} {msgspec.json.encode(self).decode()}")
 
     @classmethod
     def from_json(cls, text: str) -> Self:

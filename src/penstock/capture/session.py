@@ -52,7 +52,7 @@ class Session:
             output.prepare(source.catalogue.shape(path))
         position = self._position(source, output, replication)
         self.has_begun = True
-        spool = Spool(self._settings.data / "captures" / self._capture.name)
+        spool = Spool(self._settings.data / "captures" / source.slot_name)
         opened.callback(spool.close)
         Following(source, output, replication, position, spool, self._make_reader).run(self._wishes)
 
@@ -69,20 +69,23 @@ class Session:
         if stored is None or self._wishes.snapshot_again:
             return beginning.begin(replication, stored)
         try:
-            position = self._checked(stored, source, replication)
+            position = self._checked(stored, source, output, replication)
         except CaptureError:
             if self._capture.snapshot != "when-needed":
                 raise
             return beginning.begin(replication, stored)
         return beginning.keyless(self._with_tables(position))
 
-    def _checked(self, stored: Position, source: Source, replication: Replication) -> Position:
+    def _checked(
+        self, stored: Position, source: Source, output: Output, replication: Replication
+    ) -> Position:
         """Return the position, if nothing is lost between it and the slot."""
         system = replication.system
         if self._wishes.accept_timeline and system.id == stored.system.id:
             stored = replace(stored, system=system)
         refuse_lost(self._capture.name, source.slot(), stored, system)
-        return stored
+        output.refuse_other_topics(stored)
+        return replace(stored, topics=output.topic_ids())
 
     def _with_tables(self, position: Position) -> Position:
         """Tables that were added since are read while the stream goes on; others are forgotten."""

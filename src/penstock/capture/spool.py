@@ -18,7 +18,8 @@ class Spool:
     """
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)  # what a killed one has left
+        folder.mkdir(parents=True)
         self._folder = Path(tempfile.mkdtemp(prefix="spool-", dir=folder))
         self._files: dict[int, BinaryIO] = {}
         self._undone: dict[int, set[int]] = {}

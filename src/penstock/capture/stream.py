@@ -190,10 +190,12 @@ class Stream:
                 self.batch.changes += 1
 
     def _message(self, message: pgoutput.Message) -> None:
-        due = self.is_due() if message.transactional else True
+        due = self.is_due() if message.transactional else message.lsn >= self.position.lsn
         if message.prefix == OWN:
             self._on_own(message.content.decode(), due)
         elif due:
             made = self._on_message(message)
             self.batch.messages += made
             self.batch.changes += bool(made)
+        if not message.transactional:  # all that was committed before it has been sent
+            self._move_on(message.lsn + 1)

@@ -122,9 +122,9 @@ class Catalogue:
         return TableShape(schema, name, columns, self._key(oid, [each.name for each in columns]))
 
     def shape_of(self, relation: Relation) -> TableShape:
-        """Return the table that the stream describes; the catalogue knows its types and its key.
+        """Return the table that the stream describes, with what the catalogue knows of its types.
 
-        Where the catalogue's key has gone on, the columns of the replica identity are the key.
+        The columns of the replica identity are the key; where that is the whole row, the primary key.
         """
         self._types.forget()
         types = self._types.resolve((each.type, each.modifier) for each in relation.columns)
@@ -133,10 +133,9 @@ class Catalogue:
             Column(each.name, type, each.name in required)
             for each, type in zip(relation.columns, types, strict=True)
         )
-        names = [each.name for each in relation.columns]
-        key = self._key(relation.id, names)
-        if not key and relation.identity in "di":
-            key = tuple(each.name for each in relation.columns if each.in_key)
+        key = tuple(each.name for each in relation.columns if each.in_key)
+        if relation.identity not in "di":
+            key = self._key(relation.id, [each.name for each in relation.columns])
         return TableShape(relation.schema, relation.table, columns, key)
 
     def _key(self, oid: int, names: Sequence[str]) -> tuple[str, ...]:
