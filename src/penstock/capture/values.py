@@ -209,9 +209,9 @@ def boolean_bit(value: bytes) -> bytes:
 
 
 def bits(value: bytes) -> bytes:
-    """A string of bits as bytes, the least first."""
-    size = (len(value) + 7) // 8
-    return b'"%b"' % base64.b64encode(int(value or b"0", 2).to_bytes(size, "little"))
+    """A string of bits as bytes, the least first, without those that are zero at its end."""
+    number = int(value or b"0", 2)
+    return b'"%b"' % base64.b64encode(number.to_bytes((number.bit_length() + 7) // 8, "little"))
 
 
 def unscaled(value: Decimal, scale: int) -> bytes:
