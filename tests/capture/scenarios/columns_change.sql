@@ -18,8 +18,3 @@ insert into people values (7, 'in one transaction', 7, 'g@example.com');
 alter table people add column town text not null default 'Rome';
 insert into people values (8, 'in one transaction', 8, 'h@example.com', 'Oslo');
 commit;
-alter table people drop constraint people_pkey;
-alter table people replica identity full;
-insert into people values (9, 'without a key', 9, null, 'Bern');
-alter table people rename to persons;
-insert into persons values (10, 'another table', 10, null, 'Bern');

@@ -8,7 +8,7 @@ create view bigs as select
     array_agg(md5(i::text)) as bigs,
     jsonb_agg(md5(i::text)) as doc,
     array_agg(hashint4(i)) as nums
-from generate_series(1, 4000) i;
+from generate_series(1, 640) i;
 -- changes
 insert into by_default select 1, 1, * from bigs;
 update by_default set note = 2 where id = 1;
