@@ -18,7 +18,7 @@ SnapshotMode = Literal["initial", "never", "when-needed"]
 SNAPSHOTS: tuple[SnapshotMode, ...] = ("initial", "never", "when-needed")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _SQL_NAME = re.compile(r"[a-z0-9_]{0,63}")
-_PATH = re.compile(r"[^.\s]+\.[^.]+")
+_PATH = re.compile(r"[^.]+\..+")
 LARGEST = str(64 * 1024 * 1024)  # bytes of a record
 _MILLISECOND, _DAY = timedelta(milliseconds=1), timedelta(days=1)
 

@@ -162,10 +162,11 @@ class DebeziumRecords:
         """A change of the key: the old row is deleted, and the new one made; headers tell of each other."""
         gone = self._envelope("d", old[1], None, origin, lsn)
         come = self._envelope("c", None, new[1], origin, lsn)
+        to_new, to_old = [("__debezium.newkey", new[0] or b"")], [("__debezium.oldkey", old[0] or b"")]
         return [
-            (self.topic, old[0], gone, [("__debezium.newkey", new[0] or b"")]),
-            (self.topic, old[0], None, None),
-            (self.topic, new[0], come, [("__debezium.oldkey", old[0] or b"")]),
+            (self.topic, old[0], gone, to_new),
+            (self.topic, old[0], None, to_new),
+            (self.topic, new[0], come, to_old),
         ]
 
     def _envelope(

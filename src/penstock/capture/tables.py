@@ -64,8 +64,9 @@ class TableShape:
 
     @property
     def key_places(self) -> list[int]:
-        """Where in a row the key's columns are, in the order of the table."""
-        return [place for place, each in enumerate(self.columns) if each.name in self.key]
+        """Where in a row the key's columns are, in the order of the key."""
+        places = {each.name: place for place, each in enumerate(self.columns)}
+        return [places[name] for name in self.key]
 
     @property
     def key_columns(self) -> list[Column]:
@@ -133,9 +134,10 @@ class Catalogue:
             Column(each.name, type, each.name in required)
             for each, type in zip(relation.columns, types, strict=True)
         )
-        key = tuple(each.name for each in relation.columns if each.in_key)
-        if relation.identity not in "di":
-            key = self._key(relation.id, [each.name for each in relation.columns])
+        sent = tuple(each.name for each in relation.columns if each.in_key)
+        known = self._key(relation.id, [each.name for each in relation.columns])
+        is_known = relation.identity not in "di" or set(known) == set(sent)
+        key = known if is_known else sent  # in the order of its index
         return TableShape(relation.schema, relation.table, columns, key)
 
     def _key(self, oid: int, names: Sequence[str]) -> tuple[str, ...]:
