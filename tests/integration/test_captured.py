@@ -178,7 +178,8 @@ def test_json_with_its_schema_is_taken_as_the_schema_says(spark):
 
 
 def test_deletions_have_their_key_and_nothing_else(spark):
-    gone = envelope("d", before={"id": 1, "note": None})
+    made_up = {"id": 1, "customer": "", "total": "", "placed": "1970-01-01T00:00:00Z", "note": None}
+    gone = envelope("d", before=made_up)
     wrapped_key = json.dumps({"schema": {"type": "struct"}, "payload": {"id": 4}}).encode()
     values = [bare(gone), None, bare(envelope("d")), None, None, None, bare(envelope("d"))]
     keys = [b'{"id":9}', b'{"id":2}', b'{"id":3}', wrapped_key, b'{"id":1} x', b"5", None]
@@ -206,7 +207,6 @@ MALFORMED = [
     (bare(envelope("c", ROW | {"due": 10**18})), "field 'due' is missing or not timestamp"),
     (bare(envelope("c", ROW | {"day": 10**10})), "field 'day' is missing or not date"),
     (bare(envelope("c", ROW | {"total": "NaN"})), "field 'total' is missing or not decimal(12,2)"),
-    (bare(envelope("u", ROW, ROW | {"day": "x"})), "field 'day' of 'before' is not date"),
     (bare(envelope("c", ROW | {"weight": "heavy"})), "a part of the value is not JSON of a change of Order"),
     (bare(envelope("u", ROW | {"note": "__debezium_unavailable_value"})), "field 'note' was not captured"),
 ]

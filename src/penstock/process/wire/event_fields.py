@@ -7,8 +7,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import NullType
 
-from penstock.events.kinds import Field, Maybe, fields_of
-from penstock.process.wire.coercion import Seen, coerced, field_fits, filled, fits
+from penstock.events.kinds import Field, fields_of
+from penstock.process.wire.coercion import Seen, coerced, field_fits, filled
 from penstock.schemas import spark_schema
 
 Note = Callable[[Field], str]
@@ -52,15 +52,6 @@ class EventFields:
             type = types[field.name].dataType.simpleString()
             said = f"field {field.name!r} is missing or not {type}{note(field)}"
             fault = fault.when(~good, F.lit(said))
-        return fault
-
-    def misfits(self, fault: Column, where: str) -> Column:
-        """As `faults`, of a row that may lack any of its values."""
-        types = spark_schema(self.cls)
-        for field in fields_of(self.cls):
-            good = fits(Maybe(field.kind), self.of(field), F.col(self.name)[field.name])
-            type = types[field.name].dataType.simpleString()
-            fault = fault.when(~good, F.lit(f"field {field.name!r} of {where!r} is not {type}"))
         return fault
 
     def of(self, field: Field) -> Seen:

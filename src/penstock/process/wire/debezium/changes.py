@@ -109,7 +109,10 @@ def _event(topic: Topic[Any], drafts: list[_Draft]) -> Column:
 
 
 def _fault(topic: Topic[Any], draft: _Draft) -> Column:
-    """Say what is wrong, what says most first; null if nothing is."""
+    """Say what is wrong, what says most first; null if nothing is.
+
+    The row before is not checked: for columns that the database did not log, Debezium makes values up.
+    """
     parser, raw = draft.parser, F.col(draft.raw)
     op, nothing = raw[OP], F.when(F.lit(False), F.lit(None).cast("string"))
     what = f"{'JSON' if parser.texts else 'Avro'} of a change of {topic.event.__name__}"
@@ -124,7 +127,7 @@ def _fault(topic: Topic[Any], draft: _Draft) -> Column:
         draft.after.faults(nothing, _note if parser.texts else _silent), unavailable(draft.after)
     )
     part = F.when(~parser.complete, F.lit(f"a part of the value is not {what}"))
-    return F.coalesce(fault, F.when(is_write, row), draft.before.misfits(nothing, "before"), part)
+    return F.coalesce(fault, F.when(is_write, row), part)
 
 
 def _note(field: Field) -> str:
