@@ -69,7 +69,7 @@ def test_a_captured_topic_is_not_compacted_by_us():
     [
         (Order, {}, "has no key"),
         (Order, {"key": "id", "unknown": "refuse"}, "has unknown="),
-        (Order, {"key": "id", "upcasts": (upcast(1, rename("a", "customer")),)}, "has upcasts"),
+        (Order, {"key": "id", "upcasts": (upcast(1, rename("a", to="customer")),)}, "has upcasts"),
         (Ambiguous, {"key": "id"}, "Ambiguous.note may be None but is 'none' by default"),
     ],
 )

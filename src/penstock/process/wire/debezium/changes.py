@@ -15,8 +15,9 @@ from penstock.process.wire.debezium.envelope import (
     OP,
     PROVENANCE,
     change_parsers,
+    change_parts,
     change_type,
-    raw_change,
+    part_name,
 )
 from penstock.process.wire.debezium.message_key import (
     KEY_MARK,
@@ -25,7 +26,7 @@ from penstock.process.wire.debezium.message_key import (
     key_of,
     key_parsers,
 )
-from penstock.process.wire.debezium.rows import row_fields, unavailable
+from penstock.process.wire.debezium.rows import row_fields, unavailable, understood_values
 from penstock.process.wire.decoding import ERROR, EVENT, KAFKA, applies, error_of, key_only
 from penstock.process.wire.event_fields import EventFields
 from penstock.process.wire.known_schemas import KnownSchemas
@@ -44,12 +45,15 @@ _PRECISE = "; if Debezium writes it as bytes, set decimal.handling.mode=string"
 
 @dataclass(frozen=True)
 class _Draft:
-    """What a parser gives of a change: the column of its parts, and its rows before and after."""
+    """What a parser gives of a change, with its rows before and after."""
 
     parser: Parser
-    raw: str
     after: EventFields
     before: EventFields
+
+    def part(self, name: str) -> Column:
+        """A part of the change, as it was parsed."""
+        return F.col(part_name(self.parser, name))
 
 
 def decoded_changes(rows: DataFrame, topic: Topic[Any], known: KnownSchemas) -> DataFrame:
@@ -61,7 +65,8 @@ def decoded_changes(rows: DataFrame, topic: Topic[Any], known: KnownSchemas) -> 
     rows = rows.select(*KAFKA, schema_id().alias(SCHEMA_ID), mark(topic).alias(MARK), *key_columns(topic))
     rows = rows.select("*", *(parser.parsed.alias(parser.name) for parser in found))
     good = [parser for parser in found if parser.refusal is None]
-    rows = rows.select("*", *(raw_change(rows, parser).alias(_raw(parser)) for parser in good))
+    rows = rows.select("*", *(part for parser in good for part in change_parts(rows, parser)))
+    rows = rows.select("*", *(value for parser in good for value in _understood(topic, parser)))
     drafts = [_draft(rows, topic, parser) for parser in good]
     rows = rows.select("*", *(column for draft in drafts for column in _coerced(draft)))
     faults = {draft.parser.name: _fault(topic, draft) for draft in drafts}
@@ -71,20 +76,18 @@ def decoded_changes(rows: DataFrame, topic: Topic[Any], known: KnownSchemas) -> 
     return _with_keys(rows.select(*KAFKA, KEY_SCHEMA_ID, KEY_MARK, *made), topic, known)
 
 
-def _raw(parser: Parser) -> str:
-    return f"{parser.name}_change"
+def _understood(topic: Topic[Any], parser: Parser) -> list[Column]:
+    return [value for part in (AFTER, BEFORE) for value in understood_values(topic, parser, part)]
 
 
 def _draft(rows: DataFrame, topic: Topic[Any], parser: Parser) -> _Draft:
-    raw = _raw(parser)
-    after, before = (row_fields(rows, topic, parser, raw, part) for part in (AFTER, BEFORE))
-    return _Draft(parser, raw, after, before)
+    after, before = (row_fields(rows, topic, parser, part) for part in (AFTER, BEFORE))
+    return _Draft(parser, after, before)
 
 
 def _coerced(draft: _Draft) -> list[Column]:
-    raw = F.col(draft.raw)
     return [
-        F.when(raw[part].isNotNull(), fields.coerced()).alias(fields.name)
+        F.when(draft.part(part).isNotNull(), fields.coerced()).alias(fields.name)
         for part, fields in ((AFTER, draft.after), (BEFORE, draft.before))
     ]
 
@@ -94,10 +97,10 @@ def _change(topic: Topic[Any], drafts: list[_Draft]) -> Column:
     row = spark_schema(topic.event).toNullable()
     change = F.when(F.lit(False), F.lit(None).cast(change_type(topic.event)))
     for draft in drafts:
-        raw = F.col(draft.raw)
-        parts = [raw[OP].alias(OP), F.col(draft.before.name).cast(row).alias(BEFORE)]
-        made = F.struct(*parts, *(raw[name].alias(name) for name in PROVENANCE))
-        change = change.when(applies(draft.parser) & raw[OP].isNotNull(), made)
+        op, before = draft.part(OP), F.col(draft.before.name).cast(row)
+        parts = {OP: op, BEFORE: before} | {name: draft.part(name) for name in PROVENANCE}
+        made = F.struct(*(column.alias(name) for name, column in parts.items()))
+        change = change.when(applies(draft.parser) & op.isNotNull(), made)
     return change
 
 
@@ -113,8 +116,8 @@ def _fault(topic: Topic[Any], draft: _Draft) -> Column:
 
     The row before is not checked: for columns that the database did not log, Debezium makes values up.
     """
-    parser, raw = draft.parser, F.col(draft.raw)
-    op, nothing = raw[OP], F.when(F.lit(False), F.lit(None).cast("string"))
+    parser, op = draft.parser, draft.part(OP)
+    nothing = F.when(F.lit(False), F.lit(None).cast("string"))
     what = f"{'JSON' if parser.texts else 'Avro'} of a change of {topic.event.__name__}"
     fault = F.when(parser.value.isNull() | ~parser.closed, F.lit(f"the value is not {what}"))
     if isinstance(topic, Table):
@@ -122,7 +125,9 @@ def _fault(topic: Topic[Any], draft: _Draft) -> Column:
     is_change = F.coalesce(op.isin(*_WRITES, _DELETE, _TRUNCATE), F.lit(False))
     fault = fault.when(~is_change, F.format_string(_NO_CHANGE, F.coalesce(op, F.lit(""))))
     is_write = op.isin(*_WRITES)
-    fault = fault.when(is_write & raw[AFTER].isNull(), F.format_string("op '%s' has no row 'after'", op))
+    fault = fault.when(
+        is_write & draft.part(AFTER).isNull(), F.format_string("op '%s' has no row 'after'", op)
+    )
     row = F.coalesce(
         draft.after.faults(nothing, _note if parser.texts else _silent), unavailable(draft.after)
     )

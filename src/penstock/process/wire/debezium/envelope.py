@@ -59,17 +59,26 @@ def change_type(cls: type) -> StructType:
     return made
 
 
-def raw_change(rows: DataFrame, parser: Parser) -> Column:
-    """Return the parts of a change as they were parsed, the same ones for every parser."""
+def change_parts(rows: DataFrame, parser: Parser) -> list[Column]:
+    """Return the parts of a change as they were parsed, the same ones for every parser.
+
+    Each is a column: of a struct, Spark would compute a part anew wherever it is used.
+    """
     part = _wrapped_or_bare(parser.value) if parser.texts else parser.value.__getitem__
     source = part("source") if "source" in _names(rows, parser.value) else F.lit(None).cast(_SOURCE)
-    return F.struct(
-        part(OP).cast("string").alias(OP),
-        part(BEFORE).alias(BEFORE),
-        part(AFTER).alias(AFTER),
-        _column_types(parser).alias(COLUMN_TYPES),
-        *_provenance(source, _names(rows, source)),
-    )
+    parts = {
+        OP: part(OP).cast("string"),
+        BEFORE: part(BEFORE),
+        AFTER: part(AFTER),
+        COLUMN_TYPES: _column_types(parser),
+        **_provenance(source, _names(rows, source)),
+    }
+    return [column.alias(part_name(parser, name)) for name, column in parts.items()]
+
+
+def part_name(parser: Parser, part: str) -> str:
+    """Return the name of the column that holds a part of a parsed change."""
+    return f"{parser.name}_{part}"
 
 
 def _message(cls: type) -> StructType:
@@ -114,7 +123,7 @@ def _names(rows: DataFrame, struct: Column) -> list[str]:
     return type.names if isinstance(type, StructType) else []
 
 
-def _provenance(source: Column, names: list[str]) -> list[Column]:
+def _provenance(source: Column, names: list[str]) -> dict[str, Column]:
     def part(name: str, type: str) -> Column:
         return (source[name] if name in names else F.lit(None)).try_cast(type)
 
@@ -127,4 +136,4 @@ def _provenance(source: Column, names: list[str]) -> list[Column]:
         coerced(Scalar(datetime), TimestampType(), time),
         snapshot,
     )
-    return [column.alias(name) for name, column in zip(PROVENANCE, parts, strict=True)]
+    return dict(zip(PROVENANCE, parts, strict=True))

@@ -24,17 +24,24 @@ _UNSCALED = r"^([A-Za-z0-9+/]{4}){0,5}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Z
 _WHOLE = '{"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 0}'
 
 
-def understood(kind: Kind, name: str, value: Column, columns: Column) -> Column:
-    """Return a column's value as if there were no schema; `columns` are what the schema says, or null."""
+def depends_on_schema(kind: Kind) -> bool:
+    """Whether a schema may say something of such values that they do not say themselves."""
     inner = kind.inner if isinstance(kind, Maybe) else kind
-    said = F.get(F.filter(columns, lambda each: each["field"] == name), F.lit(0))
-    match inner:
-        case Scalar(python) if python is datetime:
-            return _in_micros(value, said["name"])
-        case Fixed():
-            is_precise = said["name"].eqNullSafe(F.lit(_DECIMAL))
-            return F.when(is_precise, _spelled(value, said["parameters"]["scale"])).otherwise(value)
-    return value
+    return inner == Scalar(datetime) or isinstance(inner, Fixed)
+
+
+def said_of(name: str, columns: Column) -> Column:
+    """Return what a schema says of a column; null where there is no schema."""
+    return F.get(F.filter(columns, lambda each: each["field"] == name), F.lit(0))
+
+
+def understood(kind: Kind, value: Column, said: Column) -> Column:
+    """Return a column's value as if there were no schema."""
+    inner = kind.inner if isinstance(kind, Maybe) else kind
+    if not isinstance(inner, Fixed):
+        return _in_micros(value, said["name"])
+    is_precise = said["name"].eqNullSafe(F.lit(_DECIMAL))
+    return F.when(is_precise, _spelled(value, said["parameters"]["scale"])).otherwise(value)
 
 
 def _in_micros(value: Column, name: Column) -> Column:

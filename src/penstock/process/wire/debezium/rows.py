@@ -10,29 +10,54 @@ from pyspark.sql.types import StringType, StructType
 from penstock.events.kinds import Field, Fixed, Kind, Many, Mapped, Maybe, Scalar, fields_of
 from penstock.log import Topic
 from penstock.process.wire.coercion import Seen
-from penstock.process.wire.debezium.envelope import COLUMN_TYPES
-from penstock.process.wire.debezium.json_values import understood
+from penstock.process.wire.debezium.envelope import COLUMN_TYPES, part_name
+from penstock.process.wire.debezium.json_values import depends_on_schema, said_of, understood
 from penstock.process.wire.event_fields import EventFields
 from penstock.process.wire.parsing import Parser
 
 _UNAVAILABLE = "__debezium_unavailable_value"
 
 
-def row_fields(rows: DataFrame, topic: Topic[Any], parser: Parser, change: str, part: str) -> EventFields:
-    """Return the fields of the row in a `part` of the parsed change that is in the column `change`."""
-    whole, row = F.col(change), rows.select(F.col(change)[part]).schema[0].dataType
-    types = {each.name: each.dataType for each in row} if isinstance(row, StructType) else {}
-    seen = {}
-    for field in fields_of(topic.event):
-        if field.name in types:
-            column = whole[part][field.name]
-            if parser.texts:
-                column = understood(field.kind, field.name, column, whole[COLUMN_TYPES])
-            texts = parser.texts or _may_be_spelled(field.kind)
-            seen[field.name] = Seen(column, types[field.name], texts, epoch=parser.texts)
+def understood_values(topic: Topic[Any], parser: Parser, part: str) -> list[Column]:
+    """Return the values of a row that are to be taken as the schema beside them says, each as a column."""
+    row, types = F.col(part_name(parser, part)), F.col(part_name(parser, COLUMN_TYPES))
+    return [
+        understood(field.kind, row[field.name], said_of(field.name, types)).alias(
+            _value_name(parser, part, field)
+        )
+        for field in fields_of(topic.event)
+        if parser.texts and depends_on_schema(field.kind)
+    ]
+
+
+def row_fields(rows: DataFrame, topic: Topic[Any], parser: Parser, part: str) -> EventFields:
+    """Return the fields of the row in a `part` of a parsed change."""
+    name = part_name(parser, part)
+    row, type = F.col(name), rows.schema[name].dataType
+    types = {each.name: each.dataType for each in type} if isinstance(type, StructType) else {}
+    seen = {
+        field.name: Seen(
+            _value(parser, part, field),
+            types[field.name],
+            parser.texts or _may_be_spelled(field.kind),
+            epoch=parser.texts,
+        )
+        for field in fields_of(topic.event)
+        if field.name in types
+    }
     if _is_id_of_event(topic):
-        seen |= _id(topic, whole[part], types)
-    return EventFields(topic.event, f"{parser.name}_{part}", seen)
+        seen |= _id(topic, row, types)
+    return EventFields(topic.event, f"{name}_coerced", seen)
+
+
+def _value(parser: Parser, part: str, field: Field) -> Column:
+    if parser.texts and depends_on_schema(field.kind):
+        return F.col(_value_name(parser, part, field))
+    return F.col(part_name(parser, part))[field.name]
+
+
+def _value_name(parser: Parser, part: str, field: Field) -> str:
+    return f"{part_name(parser, part)}_{field.name}"
 
 
 def unavailable(fields: EventFields) -> Column:
