@@ -25,6 +25,7 @@ class Tick(Event):
 
 ticks = Topic("ticks", Tick)
 tocks = Topic("tocks", Tick)
+captured = Topic("db.ticks", Tick, key="id", format="debezium-json")
 table = PostgresTable("ticks")
 
 
@@ -51,6 +52,8 @@ def describe(name="copy", **options):
         ({"mode": "realtime", "writes": table}, "second flow in stream mode"),
         ({"mode": "realtime", "checkpoint_interval": "1 second"}, "expected 5 s or more"),
         ({"name": "a flow"}, "not a flow's name"),
+        ({"writes": captured}, "writes debezium-json to 'db.ticks', which only a capture writes"),
+        ({"side_outputs": (captured,)}, "which only a capture writes"),
     ],
 )
 def test_what_cannot_be_is_refused_when_it_is_described(options, message):

@@ -41,10 +41,10 @@ def _broker(settings: Settings) -> "Broker":
 
 @contextmanager
 def _codec(topic: "Topic[Any] | None", settings: Settings) -> "Iterator[Codec[Any] | None]":
-    """The codec of a topic if it is declared, with the registry where its messages name their schema."""
-    if topic is None:
+    """The codec of a topic if it is declared and has one, with the registry if messages name their schema."""
+    if topic is None or topic.is_captured:
         yield None
-    elif topic.format == "json":
+    elif not topic.is_registered:
         yield topic.codec()
     else:
         from penstock.registry import Registry

@@ -12,11 +12,11 @@ from uuid import UUID
 from penstock.durations import duration
 from penstock.errors import TopicError
 from penstock.events import Event, fields_of, time_field
-from penstock.events.kinds import Choice, Maybe, Scalar
+from penstock.events.kinds import Choice, Field, Maybe, Scalar
 from penstock.schemas import Codec, Format, JsonCodec, ProtobufCodec, SchemaDirectory, Upcast
 from penstock.schemas.codec import FORMATS, UNKNOWN, Unknown
 from penstock.schemas.compatibility.protobuf import extra
-from penstock.schemas.formats import CODECS
+from penstock.schemas.formats import CAPTURED, CODECS, REGISTERED
 
 E = TypeVar("E", bound=Event)
 DEAD_LETTERS = ".dead-letters"
@@ -42,10 +42,11 @@ class Topic(Generic[E]):
     Events with the same `key` field keep their order; without a key they are spread evenly. `time` names
     the field with the event's time, if it isn't the class's own. `retention` is a duration or "forever".
     `format` is "json" (plain), or "avro", "json-schema" or "protobuf" (messages name their schema in the
-    registry, so that it may change); `upcasts` bring events of older versions to the class. `unknown` says
-    what readers, flows included, do with JSON or Protobuf that has fields which the class does not have:
-    "ignore" them, or "refuse" the message. `settings` are Kafka's own topic settings, passed through.
-    `replication` -1 is the broker's default.
+    registry, so that it may change), or "debezium-json" or "debezium-avro" for the changes of a table that
+    was captured, which flows read and never write; `upcasts` bring events of older versions to the class.
+    `unknown` says what readers, flows included, do with JSON or Protobuf that has fields which the class does
+    not have: "ignore" them, or "refuse" the message. `settings` are Kafka's own topic settings, passed
+    through. `replication` -1 is the broker's default.
     """
 
     name: str
@@ -72,9 +73,12 @@ class Topic(Generic[E]):
             raise TopicError(
                 f"topic {self.name!r} has unknown={self.unknown!r}", hint=f"use one of {', '.join(UNKNOWN)}"
             )
-        time_field(self.event, self.time)
+        if self.commit_time is None:
+            time_field(self.event, self.time)
         if self.key is not None:
             self._check_key()
+        if self.is_captured:
+            self._check_captured()
         if self.format == "protobuf":
             self._check_protobuf()
         _ = self.config  # a duration that can't be read is refused here, not at the broker
@@ -95,10 +99,37 @@ class Topic(Generic[E]):
         """The name under which the registry keeps the schemas of the topic's events."""
         return f"{self.name}-value"
 
+    @property
+    def key_subject(self) -> str:
+        """The name under which the registry keeps the schemas of the topic's keys, where they have any."""
+        return f"{self.name}-key"
+
+    @property
+    def is_captured(self) -> bool:
+        """Whether its messages are changes of a database's table, in Debezium's envelope."""
+        return self.format in CAPTURED
+
+    @property
+    def commit_time(self) -> str | None:
+        """The column of a captured change's commit, its event time where the class has no field for one."""
+        name = self.time or self.event.event_time
+        has_field = any(each.name == name for each in fields_of(self.event))
+        return name if self.is_captured and not has_field else None
+
+    @property
+    def is_registered(self) -> bool:
+        """Whether its messages name their schema in the registry."""
+        return self.format in REGISTERED
+
     def codec(self, schemas: SchemaDirectory | None = None) -> Codec[E]:
         """Return a codec of the topic's events; all formats but plain JSON need a directory of schemas."""
         if self.format == "json":
             return JsonCodec(self.event, self.unknown)
+        if self.is_captured:
+            raise TopicError(
+                f"topic {self.name!r} is {self.format}, which only flows and penstock.process.read decode",
+                hint="let a flow bring what you need of it to a topic of json or avro",
+            )
         if schemas is None:
             raise TopicError(
                 f"topic {self.name!r} is {self.format}, whose messages name their schema",
@@ -124,6 +155,25 @@ class Topic(Generic[E]):
             raise TopicError(f"topic {self.name!r} is protobuf, which is not installed", hint=extra.HINT)
         ProtobufCodec.schema_text(self.event)  # a class that has no schema is refused here
 
+    def _check_captured(self) -> None:
+        if self.key is None:
+            raise TopicError(
+                f"topic {self.name!r} is {self.format} and has no key",
+                hint="name the field of the table's primary key, by which deletions are known",
+            )
+        if self.upcasts or self.unknown != "ignore":
+            raise TopicError(
+                f"topic {self.name!r} is {self.format} and has {'upcasts' if self.upcasts else 'unknown='}",
+                hint="leave it out: a captured table changes when the database does",
+            )
+        field = next((each for each in fields_of(self.event) if _is_ambiguous(each)), None)
+        if field is not None:
+            raise TopicError(
+                f"topic {self.name!r} is {self.format}, and {self.event.__name__}.{field.name} may be None "
+                f"but is {field.default!r} by default",
+                hint="give it the default None: a column without a value is null there",
+            )
+
     def _check_key(self) -> None:
         found = next((each for each in fields_of(self.event) if each.name == self.key), None)
         kind = found.kind.inner if found and isinstance(found.kind, Maybe) else found and found.kind
@@ -137,7 +187,10 @@ class Topic(Generic[E]):
 
 @dataclass(frozen=True)
 class Table(Topic[E]):
-    """A compacted topic: the latest event of each key is kept, and a tombstone deletes the key."""
+    """A compacted topic: the latest event of each key is kept, and a tombstone deletes the key.
+
+    One that was captured belongs to what captures it: it is read as a table and not compacted by Penstock.
+    """
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -147,7 +200,8 @@ class Table(Topic[E]):
     @cached_property
     def config(self) -> dict[str, str]:
         """The topic's settings, by Kafka's names."""
-        return {"cleanup.policy": "compact"} | super().config
+        compacted = {} if self.is_captured else {"cleanup.policy": "compact"}
+        return compacted | super().config
 
 
 def check_name(name: str, of: str = "topic") -> str:
@@ -155,6 +209,10 @@ def check_name(name: str, of: str = "topic") -> str:
     if not _NAME.fullmatch(name) or name in (".", ".."):
         raise TopicError(f"{name!r} is not a {of}'s name", hint="use 1 to 249 letters, digits, and . _ -")
     return name
+
+
+def _is_ambiguous(field: Field) -> bool:
+    return isinstance(field.kind, Maybe) and not field.required and field.default is not None
 
 
 def key_bytes(value: object) -> bytes | None:

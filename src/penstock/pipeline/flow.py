@@ -110,8 +110,17 @@ class Flow:
                 f"flow {self.name!r} reads a topic twice, and would have two positions in it",
                 hint="read it once, and use the DataFrame twice",
             )
+        self._refuse_captured_target()
         if isinstance(self.writes, Topic) and self.writes.name in names:
             raise FlowError(f"flow {self.name!r} writes the topic it reads, {self.writes.name!r}")
+
+    def _refuse_captured_target(self) -> None:
+        topic = next((each for each in self.target.topics if each.is_captured), None)
+        if topic is not None:
+            raise FlowError(
+                f"flow {self.name!r} writes {topic.format} to {topic.name!r}, which only a capture writes",
+                hint='declare the topic with format="json" or "avro"',
+            )
 
     def _check_target(self, mode: Mode, guarantee: Guarantee | None) -> None:
         possible = self.target.guarantees.get(mode, ())

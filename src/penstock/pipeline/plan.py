@@ -107,7 +107,7 @@ class Planner:
                 topic.event, topic.subject, self.registry, topic.upcasts
             )
             for topic in topics
-            if topic.format != "json"
+            if topic.is_registered
         }
 
     def gives_one_result(self, flow: Flow) -> bool:
@@ -156,7 +156,7 @@ class Planner:
     def decoder(self, topic: Topic[Any]) -> str:
         """Return what decides which of a topic's records can be decoded, as a short text."""
         known, steps = self.known(topic), _ADDRESS.sub("", repr(topic.upcasts))
-        ids = (sorted(known.schemas), sorted(known.unknown))
+        ids = (sorted(known.schemas), sorted(known.unknown), *([sorted(known.keys)] if known.keys else []))
         parts = (topic.format, topic.unknown, AvroCodec.schema_text(topic.event), steps, ids)
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
@@ -174,8 +174,9 @@ class Planner:
         if self.registry is None:
             raise FlowError(f"schema {id} of {topic.name!r} is not known, and there is no registry to ask")
         before = self.known(topic)
-        schemas = {**before.schemas, **known_schemas(topic, self.registry).schemas}
-        known = replace(before, schemas=schemas)
+        found = known_schemas(topic, self.registry)
+        schemas, keys = {**before.schemas, **found.schemas}, {**before.keys, **found.keys}
+        known = replace(before, schemas=schemas, keys=keys)
         looked_through = ranges or Broker(self.settings).committed_ranges(topic.name)
         ids = {id, *self._schema_ids_in(topic, looked_through, known)} - {*schemas}
         self.registry.await_ids(ids)

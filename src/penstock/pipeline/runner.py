@@ -257,4 +257,4 @@ def _chosen(pipeline: Pipeline, names: Iterable[str] | None) -> list[Flow]:
 
 def _registry(flows: list[Flow], settings: Settings) -> Registry | None:
     named = named_topics(flows).values()
-    return Registry(settings) if any(topic.format != "json" for topic in named) else None
+    return Registry(settings) if any(topic.is_registered for topic in named) else None

@@ -77,7 +77,7 @@ def verify(
     `report` gets the name of each flow and what is being done with it.
     """
     topics = named_topics(pipeline.flows.values())
-    registered = any(topic.format != "json" for topic in topics.values())
+    registered = any(topic.is_registered for topic in topics.values())
     registry = Registry(settings) if registered else None
     try:
         check = _Verifier(

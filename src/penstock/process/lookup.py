@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import MapType
 
 from penstock.errors import FlowError
-from penstock.process.columns.names import DELETED, SOURCE
+from penstock.process.columns.names import DELETED, ROW_MARKS, SOURCE
 from penstock.process.columns.refusals import refuse_missing
 from penstock.process.wire.table_changes import newest_of_one_partition
 
@@ -20,7 +20,7 @@ def current(changes: DataFrame, key: str) -> DataFrame:
     newest = F.max_by(whole, F.col(SOURCE)["offset"])
     checked = newest_of_one_partition(newest, F.col(SOURCE)["partition"], "a table that is looked up")
     rows = changes.groupBy(f"`{key}`").agg(checked.alias(_ROW)).select(f"{_ROW}.*")
-    return rows.where(~F.col(DELETED)).drop(DELETED, SOURCE)
+    return rows.where(~F.col(DELETED)).drop(*ROW_MARKS)
 
 
 def broadcast(table: DataFrame, *, by: str, name: str) -> Callable[[DataFrame], DataFrame]:

@@ -1,7 +1,7 @@
 """Codecs: an event to bytes and back."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar, get_args
 
 import msgspec
 
@@ -10,8 +10,8 @@ from penstock.events import Event
 from penstock.schemas.shape import Shape, shape_of
 
 E = TypeVar("E", bound=Event)
-Format = Literal["json", "avro", "json-schema", "protobuf"]
-FORMATS: tuple[Format, ...] = ("json", "avro", "json-schema", "protobuf")
+Format = Literal["json", "avro", "json-schema", "protobuf", "debezium-json", "debezium-avro"]
+FORMATS: tuple[Format, ...] = get_args(Format)
 _NOT_THE_DATA = (TryAgainError, OSError, MemoryError)
 Unknown = Literal["ignore", "refuse"]
 UNKNOWN: tuple[Unknown, ...] = ("ignore", "refuse")

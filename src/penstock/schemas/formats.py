@@ -1,4 +1,4 @@
-"""The formats whose messages name their schema, and the codec of each."""
+"""The formats whose messages name their schema, with the codec of each, and those of captured tables."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -10,3 +10,5 @@ from penstock.schemas.registered import AvroCodec, JsonSchemaCodec, RegisteredCo
 CODECS: Mapping[str, type[RegisteredCodec[Any]]] = MappingProxyType(
     {"avro": AvroCodec, "json-schema": JsonSchemaCodec, "protobuf": ProtobufCodec}
 )
+CAPTURED = frozenset({"debezium-json", "debezium-avro"})  # only read, and only by Spark
+REGISTERED = frozenset({*CODECS, "debezium-avro"})

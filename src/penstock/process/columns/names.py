@@ -2,6 +2,8 @@
 
 SOURCE = "_source"  # where an event is in the log
 DELETED = "_deleted"  # whether a change of a table is a deletion
+CHANGE = "_change"  # how a captured row came to be: operation, row before, commit
+ROW_MARKS = (SOURCE, DELETED, CHANGE)  # what a table's change has beside its row
 HEADERS = "array<struct<key:string,value:binary>>"
 SOURCE_TYPE = f"topic string, partition int, offset long, written timestamp, headers {HEADERS}"
 

@@ -12,7 +12,7 @@ from penstock.durations import MICROSECOND, duration
 from penstock.errors import FlowError
 from penstock.process.columns.keys import comparable, is_plain
 from penstock.process.columns.lineage import lineage_of
-from penstock.process.columns.names import ORDER, SOURCE
+from penstock.process.columns.names import CHANGE, ORDER, SOURCE
 from penstock.process.columns.refusals import refuse_few_buckets, refuse_missing, refuse_unlike
 from penstock.process.joins.versions import (
     CLOCK,
@@ -39,6 +39,7 @@ from penstock.process.time.watermark import Watermark, as_watermark
 from penstock.process.wire.table_changes import whole_row
 
 Early = Literal["wait", "correct"]
+_WRITTEN = "_source.written"
 
 
 def as_of(
@@ -48,7 +49,7 @@ def as_of(
     time: str,
     history: str | timedelta,
     name: str = "row",
-    since: str = "_source.written",
+    since: str = _WRITTEN,
     early: Early = "wait",
     watermark: Watermark | str | timedelta | None = None,
     buckets: int = 16,
@@ -59,9 +60,9 @@ def as_of(
                                        watermark="30 seconds", name="profile"))
 
     `table` is the changes of a table as flows read them, or any rows with a time in their column `since`. A
-    row holds from that time (or from when it was written; a deletion always from then) until the next one of
-    its key. Versions stay for so long as `history` after they were replaced, by the times of events: an
-    older event gets null where nothing is left, and is `truncated`.
+    row holds from that time (or from when it was written; a deletion always from then, or from its commit if
+    it was captured) until the next one of its key. Versions stay for so long as `history` after they were
+    replaced, by the times of events: an older event gets null where nothing is left, and is `truncated`.
 
     An event may come before the row of its time does. With `early="wait"` it waits until the watermark has
     passed it. With "correct" it is answered at once, and for so long as `history` once more (`corrected`)
@@ -142,13 +143,25 @@ class AsOf:
         )
 
     def _versions(self) -> DataFrame:
-        row, kind = whole_row(self.table).alias(ROW), F.lit(VERSION_KIND).alias(KIND)
-        order = order_of(self.table, self._valid_from(), numbered=True)
-        return self.table.select(self._key(self.table), *order, kind, row)
+        table = self.table
+        if self._is_captured and self.since != _WRITTEN:
+            table = table.where(F.col(CHANGE).isNotNull())  # a tombstone has no time but a later one
+        row, kind = whole_row(table).alias(ROW), F.lit(VERSION_KIND).alias(KIND)
+        order = order_of(table, self._valid_from(), numbered=True)
+        return table.select(self._key(table), *order, kind, row)
+
+    @property
+    def _is_captured(self) -> bool:
+        return CHANGE in self.table.columns
 
     def _valid_from(self) -> Column:
-        """From when on a row holds; a deletion has no columns, so that it is from when it was written."""
+        """From when on a row holds; a deletion has no columns, so that it is from when it was written.
+
+        One that was captured is from its commit.
+        """
         since = timestamp(self.table, self.since)
+        if self._is_captured:
+            since = F.coalesce(since, F.col(CHANGE)["committed"])
         if "written" in source_parts(self.table):
             since = F.coalesce(since, F.col(SOURCE)["written"])
         missing = F.raise_error(F.lit(f"a row of a table has no time in column '{self.since}'"))

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from penstock.errors import FlowError
-from penstock.process.columns.names import DELETED, SOURCE
+from penstock.process.columns.names import ROW_MARKS, SOURCE
 from penstock.process.columns.refusals import refuse_unlike
 from penstock.process.state.pinned import ADDED, Pin, pinned
 from penstock.process.wire.table_changes import is_gone, newest_of_one_partition
@@ -72,7 +72,7 @@ class Tables:
 
     def _pin(self, name: str) -> Pin:
         table = self.changes[name]
-        row = StructType([each for each in table.schema if each.name not in (SOURCE, DELETED)])
+        row = StructType([each for each in table.schema if each.name not in ROW_MARKS])
         pin = pinned(f"table {name}", row, streaming=table.isStreaming)
         pin.refuse_required(f"the table {name!r}")
         return pin

@@ -35,14 +35,18 @@ _VARIANTS = {str: "STRING", int: "BIGINT", float: "BIGINT|DECIMAL|DOUBLE|FLOAT",
 
 @dataclass(frozen=True)
 class Seen:
-    """A column with the type it was read as; `texts` says whether times and numbers may be spelled out."""
+    """A column with the type it was read as; `texts` says whether times and numbers may be spelled out.
+
+    With `epoch`, times may also be counted from 1970.
+    """
 
     column: Column
     type: DataType
     texts: bool
+    epoch: bool = False
 
     def of(self, column: Column, type: DataType) -> "Seen":
-        return Seen(column, type, self.texts)
+        return Seen(column, type, self.texts, self.epoch)
 
     @property
     def is_null(self) -> Column:
@@ -65,7 +69,7 @@ def coerced(kind: Kind, target: DataType, seen: Seen) -> Column:
             return _record(cls, seen, seen.type)
         case _, _, VariantType():
             return coerced(kind, target, _unwrapped(kind, seen))
-    return scalars.scalar(kind, target, seen.column, seen.type, texts=seen.texts)
+    return scalars.scalar(kind, target, seen.column, seen.type, texts=seen.texts, epoch=seen.epoch)
 
 
 def fits(kind: Kind, seen: Seen, value: Column) -> Column:

@@ -8,12 +8,13 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import NullType, StringType, StructType
+from pyspark.sql.types import StringType, StructType
 
 from penstock.errors import ConfigurationError
-from penstock.events.kinds import Field, Maybe, Scalar, fields_of
+from penstock.events.kinds import Maybe, Scalar, fields_of
 from penstock.log import Table, Topic
-from penstock.process.wire.coercion import Seen, coerced, field_fits, filled
+from penstock.process.wire.coercion import Seen, coerced
+from penstock.process.wire.event_fields import EventFields
 from penstock.process.wire.known_schemas import KnownSchemas
 from penstock.process.wire.parsing import MARK, SCHEMA_ID, Parser, mark, parsers, schema_id
 from penstock.schemas import spark_schema
@@ -31,13 +32,8 @@ class Draft:
     """The values that a parser gives, upcast but not yet coerced, and why a row could not be upcast."""
 
     parser: Parser
-    seen: Mapping[str, Seen]
+    fields: EventFields
     broken: Column
-
-    @property
-    def name(self) -> str:
-        """The column that holds the coerced values."""
-        return f"{self.parser.name}_coerced"
 
 
 def decoded(rows: DataFrame, topic: Topic[Any], known: KnownSchemas) -> DataFrame:
@@ -48,9 +44,12 @@ def decoded(rows: DataFrame, topic: Topic[Any], known: KnownSchemas) -> DataFram
     found = parsers(topic, known.schemas)
     rows = rows.select(*KAFKA, schema_id().alias(SCHEMA_ID), mark(topic).alias(MARK))
     rows = rows.select("*", *(parser.parsed.alias(parser.name) for parser in found))
-    drafts = [_draft(rows, parser) for parser in found if parser.refusal is None and not parser.decides]
-    rows = rows.select("*", *(_coerced(draft, topic).alias(draft.name) for draft in drafts))
-    error, event = _error(topic, found, drafts, known.unknown), _event(topic, found, drafts)
+    drafts = [
+        _draft(rows, topic, parser) for parser in found if parser.refusal is None and not parser.decides
+    ]
+    rows = rows.select("*", *(_coerced(draft).alias(draft.fields.name) for draft in drafts))
+    faults = {draft.parser.name: _fault(topic, draft) for draft in drafts}
+    error, event = error_of(topic, found, faults, known.unknown), _event(topic, found, drafts)
     if isinstance(topic, Table):
         error, event = _with_tombstones(topic, error, event)
     return rows.select(*KAFKA, event.alias(EVENT), error.alias(ERROR))
@@ -62,12 +61,13 @@ def unknown_schema(error_text: str) -> tuple[str, int] | None:
     return (found[1], int(found[2])) if found else None
 
 
-def _draft(rows: DataFrame, parser: Parser) -> Draft:
+def _draft(rows: DataFrame, topic: Topic[Any], parser: Parser) -> Draft:
     native = _upcast(parser, _columns(rows, parser))
     types = rows.select(*(column.alias(name) for name, column in native.columns.items())).schema
     seen = {name: Seen(column, types[name].dataType, parser.texts) for name, column in native.columns.items()}
     broken = [F.coalesce(each, F.lit(False)) for each in native.broken]
-    return Draft(parser, seen, reduce(Column.__or__, broken, F.lit(False)))
+    fields = EventFields(topic.event, f"{parser.name}_coerced", seen)
+    return Draft(parser, fields, reduce(Column.__or__, broken, F.lit(False)))
 
 
 def _columns(rows: DataFrame, parser: Parser) -> Native:
@@ -91,63 +91,50 @@ def _upcast(parser: Parser, native: Native) -> Native:
     return native
 
 
-def _seen(draft: Draft, field: Field) -> Seen:
-    return draft.seen.get(field.name) or Seen(F.lit(None), NullType(), draft.parser.texts)
-
-
-def _coerced(draft: Draft, topic: Topic[Any]) -> Column:
-    types = spark_schema(topic.event)
-    values = [
-        coerced(field.kind, types[field.name].dataType, _seen(draft, field)).alias(field.name)
-        for field in fields_of(topic.event)
-    ]
-    return F.when(draft.parser.value.isNotNull(), F.struct(*values))
+def _coerced(draft: Draft) -> Column:
+    return F.when(draft.parser.value.isNotNull(), draft.fields.coerced())
 
 
 def _event(topic: Topic[Any], found: list[Parser], drafts: list[Draft]) -> Column:
     event = F.when(F.lit(False), F.lit(None).cast(spark_schema(topic.event)))
     for parser in found:
         if parser.decides:
-            event = event.when(_applies(parser), parser.value)
+            event = event.when(applies(parser), parser.value)
     for draft in drafts:
-        event = event.when(_applies(draft.parser), _filled(draft, topic))
+        event = event.when(applies(draft.parser), draft.fields.filled())
     return event
 
 
-def _filled(draft: Draft, topic: Topic[Any]) -> Column:
-    types, values = spark_schema(topic.event), F.col(draft.name)
-    return F.struct(
-        *(
-            filled(field, types[field.name].dataType, _seen(draft, field), values[field.name]).alias(
-                field.name
-            )
-            for field in fields_of(topic.event)
-        )
-    )
-
-
-def _applies(parser: Parser) -> Column:
+def applies(parser: Parser) -> Column:
+    """Whether a message has the schema that a parser is for."""
     return F.lit(True) if parser.schema_id is None else F.col(SCHEMA_ID) == parser.schema_id
 
 
-def _error(topic: Topic[Any], found: list[Parser], drafts: list[Draft], unknown: frozenset[int]) -> Column:
-    faults = {draft.parser.name: _fault(topic, draft) for draft in drafts}
+def error_of(
+    topic: Topic[Any], found: list[Parser], faults: Mapping[str, Column], unknown: frozenset[int]
+) -> Column:
+    """Return what is wrong with a message, or null; `faults` are those that parsers find, by their names."""
     error = F.when(
         F.col("value").isNull(), F.lit(f"a message without a value is not a {topic.event.__name__}")
     )
-    if topic.format == "json":
+    if not topic.is_registered:
         return error.otherwise(faults[found[0].name])
     id = F.col(SCHEMA_ID)
     error = error.when(id.isNull(), F.lit("the value does not begin with a schema's number"))
     for parser in found:
-        error = error.when(_applies(parser), faults.get(parser.name, parser.verdict))
+        error = error.when(applies(parser), faults.get(parser.name, parser.verdict))
     error = error.when(id.isin(list(unknown)), F.format_string("schema id %d is unknown", id))
-    return error.otherwise(F.raise_error(F.format_string(f"{_UNKNOWN_SCHEMA}:{topic.name}:%d, {_SINCE}", id)))
+    return error.otherwise(not_known(topic, id))
+
+
+def not_known(topic: Topic[Any], id: Column) -> Column:
+    """Fail the query because of a schema that has to be asked for; `unknown_schema` finds its number."""
+    return F.raise_error(F.format_string(f"{_UNKNOWN_SCHEMA}:{topic.name}:%d, {_SINCE}", id))
 
 
 def _fault(topic: Topic[Any], draft: Draft) -> Column:
     """Say what is wrong, what says most first; null if nothing is."""
-    parser, types = draft.parser, spark_schema(topic.event)
+    parser = draft.parser
     what = f"{'JSON' if parser.texts else 'Avro'} of {topic.event.__name__}"
     damaged = F.lit(f"the value is not {what}")
     fault = F.when(parser.value.isNull() | ~parser.closed, damaged)
@@ -156,23 +143,22 @@ def _fault(topic: Topic[Any], draft: Draft) -> Column:
             parser.unknown.isNotNull(), F.format_string("field '%s' is unknown", parser.unknown)
         )
     fault = fault.when(draft.broken, F.lit(f"it can't be upcast from version {parser.version}"))
-    for field in fields_of(topic.event):
-        good = field_fits(field, _seen(draft, field), F.col(draft.name)[field.name])
-        type = types[field.name].dataType.simpleString()
-        fault = fault.when(~good, F.lit(f"field {field.name!r} is missing or not {type}"))
+    fault = draft.fields.faults(fault)
     return fault.when(~parser.complete, F.lit(f"a part of the value is not {what}"))
 
 
 def _with_tombstones(topic: Table[Any], error: Column, event: Column) -> tuple[Column, Column]:
     """A table's row without a value deletes its key, which is all that it holds."""
-    types, gone = spark_schema(topic.event), F.col("value").isNull()
-    key = _key(topic)
-    columns = [
-        (key if name == topic.key else F.lit(None).cast(types[name].dataType)).alias(name)
-        for name in types.names
-    ]
+    gone, key = F.col("value").isNull(), _key(topic)
     no_key = F.when(key.isNull(), F.lit(f"a message without a value, and its key is no {topic.key!r}"))
-    return F.when(gone, no_key).otherwise(error), F.when(gone, F.struct(*columns)).otherwise(event)
+    return F.when(gone, no_key).otherwise(error), F.when(gone, key_only(topic, key)).otherwise(event)
+
+
+def key_only(topic: Topic[Any], key: Column) -> Column:
+    """Return the event of a deletion: its key, and null for all the rest."""
+    types = spark_schema(topic.event)
+    columns = {name: F.lit(None).cast(types[name].dataType) for name in types.names}
+    return F.struct(*(column.alias(name) for name, column in (columns | {str(topic.key): key}).items()))
 
 
 def _key(topic: Table[Any]) -> Column:

@@ -8,7 +8,9 @@ from pyspark.sql import functions as F
 from penstock.log import Table, Topic
 from penstock.log.topic import DEAD_LETTERS
 from penstock.process.columns.data_error import data_error
-from penstock.process.columns.names import DELETED, HEADERS, SOURCE
+from penstock.process.columns.lineage import Lineage
+from penstock.process.columns.names import CHANGE, DELETED, HEADERS, SOURCE
+from penstock.process.wire.debezium.changes import decoded_changes
 from penstock.process.wire.decoding import ERROR, EVENT, decoded
 from penstock.process.wire.known_schemas import KnownSchemas
 from penstock.process.wire.lineages import lineages
@@ -26,15 +28,17 @@ def typed(
 ) -> DataFrame:
     """Return the rows that can be decoded, as the columns of the event class and `_source`.
 
-    A table's rows also have `_deleted`: where it is true, only the key is filled. A row whose schema is
-    neither known nor known to be unknown fails the query; `unknown_schema` finds its number in the error.
+    A table's rows also have `_deleted`: where it is true, only the key is filled. Captured ones have
+    that, and `_change`: the operation, the row before it and its commit; a tombstone has none. A row whose
+    schema is neither known nor known to be unknown fails the query; `unknown_schema` finds its number in the
+    error.
 
     Values are refused as Python's codecs refuse them, but for what would cost too much to see in JSON: what
     stands where a text is expected is taken as its JSON, and a null where there is a default is the default.
     With `counted`, Spark observes under that name how many rows were left out. With `strict` none is: the
     first one stops the query.
     """
-    read = decoded(rows, topic, known)
+    read = _decoded(rows, topic, known)
     if strict:
         read = read.withColumn(ERROR, _refused())
     if counted is not None:
@@ -43,18 +47,32 @@ def typed(
         F.col(EVENT)[name].alias(name, metadata=lineage.to_metadata(name))
         for name, lineage in lineages(topic).items()
     ]
+    if topic.commit_time is not None:  # a tombstone is dated by the log
+        columns.append(F.coalesce(F.col(CHANGE)["committed"], "timestamp").alias(topic.commit_time))
     columns.append(_source().alias(SOURCE))
-    if isinstance(topic, Table):
+    if topic.is_captured:
+        columns += [F.col(DELETED), _change(topic)]
+    elif isinstance(topic, Table):
         columns.append(F.col("value").isNull().alias(DELETED))
     return _only(read, F.col(ERROR).isNull(), columns)
 
 
 def undecodable(rows: DataFrame, topic: Topic[Any], known: KnownSchemas) -> DataFrame:
     """Return the rows that `typed` leaves out, as they go to the dead letters, and their positions."""
-    read = decoded(rows, topic, known)
+    read = _decoded(rows, topic, known)
     letter = [F.concat("topic", F.lit(DEAD_LETTERS)).alias("topic"), F.col("key"), F.col("value")]
     position = [F.col("topic").alias("source"), F.col("partition"), F.col("offset")]
     return _only(read, F.col(ERROR).isNotNull(), [*letter, _dead_headers().alias("headers"), *position])
+
+
+def _decoded(rows: DataFrame, topic: Topic[Any], known: KnownSchemas) -> DataFrame:
+    return decoded_changes(rows, topic, known) if topic.is_captured else decoded(rows, topic, known)
+
+
+def _change(topic: Topic[Any]) -> Column:
+    """How a captured row changed; the row before has the lineages of the class."""
+    lineage = Lineage(fields={"before": Lineage(fields=lineages(topic))})
+    return F.col(CHANGE).alias(CHANGE, metadata=lineage.to_metadata(CHANGE))
 
 
 def _only(rows: DataFrame, condition: Column, columns: list[Column]) -> DataFrame:

@@ -143,7 +143,7 @@ def _with_events(results: DataFrame, routes: list[Route]) -> DataFrame:
 
 
 def _schema(topic: Topic[Any], flow: str, schemas: Mapping[str, NumberedSchema]) -> NumberedSchema | None:
-    if topic.format != "json" and topic.name not in schemas:
+    if topic.is_registered and topic.name not in schemas:
         raise FlowError(
             f"flow {flow!r} writes {topic.format} to {topic.name!r}, and its schema has no number",
             hint="give the pipeline a registry",

@@ -42,8 +42,9 @@ class Parser:
     """How values of one schema are parsed; `refusal` says why they can't be.
 
     `parsed` is a struct of the `value` and what shows if it is all there; it is kept under `name`, so that it
-    is parsed once. `texts` says whether times and decimals are spelled out. `unknown` is the name of a field
-    that should not be there, or null. One that `decides` gives the whole event as its `value`, or an `error`.
+    is parsed once. `mark` is the column of what was put behind the value. `texts` says whether times and
+    decimals are spelled out. `unknown` is the name of a field that should not be there, or null. One that
+    `decides` gives the whole event as its `value`, or an `error`.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Parser:
     refusal: str | None = None
     unknown: Column | None = None
     decides: bool = False
+    mark: str = MARK
 
     @property
     def verdict(self) -> Column:
@@ -71,8 +73,8 @@ class Parser:
         """Whether the value ends where its event does."""
         parsed = F.col(self.name)
         if not self.texts:
-            return parsed["tail"].eqNullSafe(F.col(MARK).cast("binary"))
-        ends = [F.get(parsed["frame"], F.lit(at))[_MARKED].eqNullSafe(F.col(MARK)) for at in (0, 2)]
+            return parsed["tail"].eqNullSafe(F.col(self.mark).cast("binary"))
+        ends = [F.get(parsed["frame"], F.lit(at))[_MARKED].eqNullSafe(F.col(self.mark)) for at in (0, 2)]
         return ends[0] & ends[1] & (F.size(parsed["frame"]) == 3)
 
     @property
@@ -84,14 +86,14 @@ class Parser:
 def parsers(topic: Topic[Any], schemas: Mapping[int, WrittenSchema]) -> list[Parser]:
     """Return one parser for plain JSON, else one for each schema that the topic's messages may have."""
     if topic.format == "json":
-        parsed = _json(F.col("value"), wire_schema(topic.event))
+        parsed = parse_json(F.col("value"), wire_schema(topic.event))
         return [Parser("_parsed", parsed, texts=True, unknown=_unknown(topic, F.col("value")))]
     return [_registered(topic, id, schema) for id, schema in schemas.items()]
 
 
-def schema_id() -> Column:
-    """Return the number of a value's schema, or null where the value does not begin with one."""
-    value = F.col("value")
+def schema_id(name: str = "value") -> Column:
+    """Return the number of the schema of a value or key, or null where it does not begin with one."""
+    value = F.col(name)
     number = F.conv(F.hex(F.substring(value, 2, 4)), 16, 10).cast("long")
     return F.when((F.length(value) >= 5) & (F.substring(value, 1, 1) == F.lit(b"\0")), number)
 
@@ -101,17 +103,38 @@ def schema_ids(rows: DataFrame) -> DataFrame:
     return rows.select(schema_id().alias("id")).where("id is not null").distinct()
 
 
-def mark(topic: Topic[Any]) -> Column:
-    """Return what is put behind a value."""
-    return F.md5(F.col("value") if topic.format == "json" else _body())
+def mark(topic: Topic[Any], name: str = "value") -> Column:
+    """Return what is put behind a value or a key."""
+    return F.md5(body(name) if topic.is_registered else F.col(name))
 
 
-def _body() -> Column:
-    return F.expr("substring(value, 6)")
+def body(name: str = "value") -> Column:
+    """Return what comes behind the number of a schema."""
+    return F.expr(f"substring({name}, 6)")
 
 
-def _unknown(topic: Topic[Any], body: Column) -> Column | None:
-    return unknown_field(topic.event, body.cast("string")) if topic.unknown == "refuse" else None
+def parse_json(body: Column, wanted: DataType, marked_by: str = MARK) -> Column:
+    """Parse a text between two marks, in a list: one that left the list and came back would lack a mark.
+
+    In an object, a text could go on behind its event with other names, or with the same one.
+    """
+    text, mark = body.cast("string"), F.col(marked_by)
+    marked = [F.lit(f'{{"{_MARKED}":"'), mark, F.lit('"}')]
+    framed = F.concat(F.lit('{"frame":['), *marked, F.lit(","), text, F.lit(","), *marked, F.lit("]}"))
+    item = StructType(wanted.fields if isinstance(wanted, StructType) else []).add(_MARKED, StringType())
+    frame = StructType().add("frame", ArrayType(item)).add("bad", StringType())
+    good = F.is_valid_utf8(text) & ~_has_half_pair(text)
+    return F.when(good, F.from_json(framed, frame, _JSON_OPTIONS))
+
+
+def parse_avro(body: Column, writer: str, reader: str, marked_by: str = MARK) -> Column:
+    """Parse what was written with one schema as another one has it, and the mark behind it."""
+    options = {"mode": "PERMISSIVE", "avroSchema": _avro_frame(reader)}
+    return from_avro(F.concat(body, F.col(marked_by).cast("binary")), _avro_frame(writer), options)
+
+
+def _unknown(topic: Topic[Any], text: Column) -> Column | None:
+    return unknown_field(topic.event, text.cast("string")) if topic.unknown == "refuse" else None
 
 
 def _registered(topic: Topic[Any], id: int, schema: WrittenSchema) -> Parser:
@@ -126,47 +149,28 @@ def _registered(topic: Topic[Any], id: int, schema: WrittenSchema) -> Parser:
     is_own = json.loads(schema.text) == json.loads(own)
     upcasts = () if is_own else upcasts_from(schema.version, topic.upcasts)
     if codec is AvroCodec:
-        parsed, unknown = _avro(schema.text, schema.text if upcasts else own), None
+        parsed, unknown = parse_avro(body(), schema.text, schema.text if upcasts else own), None
     else:
         wanted = json_type(json.loads(schema.text)) if upcasts else wire_schema(topic.event)
-        parsed, unknown = _json(_body(), wanted), _unknown(topic, _body()) if is_own else None
+        parsed, unknown = parse_json(body(), wanted), _unknown(topic, body()) if is_own else None
     parsed = F.when(F.col(SCHEMA_ID) == id, parsed)
     return Parser(name, parsed, texts, id, schema.version, upcasts, unknown=unknown)
 
 
 def _protobuf(topic: Topic[Any], id: int, schema: WrittenSchema) -> Parser:
     """Python gets the bodies of the other schemas as null, because it would be given all rows anyway."""
-    name, body = f"_parsed_{id}", F.when(F.col(SCHEMA_ID) == id, _body())
+    name, own = f"_parsed_{id}", F.when(F.col(SCHEMA_ID) == id, body())
     try:
-        parsed = from_protobuf(body, topic, schema)
+        parsed = from_protobuf(own, topic, schema)
     except InvalidSchemaError as error:
         return Parser(name, F.lit(None), texts=False, schema_id=id, refusal=error.message)
     return Parser(name, parsed, texts=False, schema_id=id, version=schema.version, decides=True)
-
-
-def _json(body: Column, wanted: DataType) -> Column:
-    """Parse a text between two marks, in a list: one that left the list and came back would lack a mark.
-
-    In an object, a text could go on behind its event with other names, or with the same one.
-    """
-    text, mark = body.cast("string"), F.col(MARK)
-    marked = [F.lit(f'{{"{_MARKED}":"'), mark, F.lit('"}')]
-    framed = F.concat(F.lit('{"frame":['), *marked, F.lit(","), text, F.lit(","), *marked, F.lit("]}"))
-    item = StructType(wanted.fields if isinstance(wanted, StructType) else []).add(_MARKED, StringType())
-    frame = StructType().add("frame", ArrayType(item)).add("bad", StringType())
-    good = F.is_valid_utf8(text) & ~_has_half_pair(text)
-    return F.when(good, F.from_json(framed, frame, _JSON_OPTIONS))
 
 
 def _has_half_pair(text: Column) -> Column:
     """An escaped backslash is no beginning of an escape; few texts have anything to look at."""
     looks = text.contains("\\ud") | text.contains("\\uD")
     return looks & F.replace(text, F.lit("\\\\"), F.lit("--")).rlike(_HALF_PAIR)
-
-
-def _avro(writer: str, reader: str) -> Column:
-    options = {"mode": "PERMISSIVE", "avroSchema": _avro_frame(reader)}
-    return from_avro(F.concat(_body(), F.col(MARK).cast("binary")), _avro_frame(writer), options)
 
 
 def _avro_frame(schema: str) -> str:

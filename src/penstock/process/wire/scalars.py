@@ -32,13 +32,19 @@ _DATE = r"^(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _BASE64 = r"^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 _UUID = r"(?i)^([0-9a-f]{8})(-?)([0-9a-f]{4})\2([0-9a-f]{4})\2([0-9a-f]{4})\2([0-9a-f]{12})$"
 _SCIENTIFIC = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]{1,3}$"
+_COUNT = r"^-?[0-9]{1,19}$"
 _DAYS = ("0001-01-01", "9999-12-31")  # what Python can hold
 _INSTANTS = (f"{_DAYS[0]}T00:00:00Z", f"{_DAYS[1]}T23:59:59.999999Z")
 
 
-def scalar(kind: Kind, target: DataType, column: Column, seen: DataType, *, texts: bool) -> Column:
-    """Return a value as the type of its field, or null; `texts` says if it may be spelled out, as in JSON."""
-    rule = _rules(kind, target, texts).get(type(seen))
+def scalar(
+    kind: Kind, target: DataType, column: Column, seen: DataType, *, texts: bool, epoch: bool = False
+) -> Column:
+    """Return a value as the type of its field, or null; `texts` says if it may be spelled out, as in JSON.
+
+    With `epoch`, a text may also be how many microseconds or days a time or date is from 1970.
+    """
+    rule = _rules(kind, target, texts, epoch).get(type(seen))
     return F.lit(None).cast(target) if rule is None else rule(column)
 
 
@@ -50,7 +56,7 @@ def takes(kind: Kind, target: DataType, seen: DataType) -> bool:
     return type(seen) in _rules(kind, target, texts=False)
 
 
-def _rules(kind: Kind, target: DataType, texts: bool) -> Mapping[type[DataType], Rule]:
+def _rules(kind: Kind, target: DataType, texts: bool, epoch: bool = False) -> Mapping[type[DataType], Rule]:
     rules: dict[type[DataType], Rule] = {}
     match kind:
         case Fixed():
@@ -63,7 +69,7 @@ def _rules(kind: Kind, target: DataType, texts: bool) -> Mapping[type[DataType],
         case Scalar(python):
             rules.update(_TYPED[python])
             if texts and python in _SPELLED:
-                rules[StringType] = _SPELLED[python]
+                rules[StringType] = (_SINCE_EPOCH if epoch else _SPELLED)[python]
     return rules
 
 
@@ -127,6 +133,16 @@ def _day_text(text: Column) -> Column:
     return F.when(text.rlike(_DATE), text.try_cast("date"))
 
 
+def _instant_or_count(text: Column) -> Column:
+    counted = _instant(F.timestamp_micros(text.try_cast("long")))
+    return F.when(text.rlike(_COUNT), counted).otherwise(_instant_text(text))
+
+
+def _day_or_count(text: Column) -> Column:
+    counted = _day(F.date_from_unix_date(text.try_cast("int")))
+    return F.when(text.rlike(_COUNT), counted).otherwise(_day_text(text))
+
+
 def _bytes_text(text: Column) -> Column:
     return F.when(text.rlike(_BASE64), F.unbase64(text))
 
@@ -147,3 +163,4 @@ _SPELLED: Mapping[type, Rule] = {
     datetime: _instant_text,
     date: _day_text,
 }
+_SINCE_EPOCH: Mapping[type, Rule] = {**_SPELLED, datetime: _instant_or_count, date: _day_or_count}

@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame, WindowSpec
 from pyspark.sql import functions as F
 
-from penstock.process.columns.names import DELETED, SOURCE
+from penstock.process.columns.names import DELETED, ROW_MARKS
 
 
 def is_gone(table: DataFrame) -> Column:
@@ -13,7 +13,7 @@ def is_gone(table: DataFrame) -> Column:
 
 def whole_row(table: DataFrame) -> Column:
     """The row of a change; null if it is gone."""
-    columns = (f"`{name}`" for name in table.columns if name not in (SOURCE, DELETED))
+    columns = (f"`{name}`" for name in table.columns if name not in ROW_MARKS)
     return F.when(~is_gone(table), F.struct(*columns))
 
 

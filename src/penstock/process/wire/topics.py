@@ -30,7 +30,8 @@ def read(
 
     A malformed message stops the query with its position and what is wrong with it. With `counted` such ones
     are left out, and Spark counts them as `malformed` under that name: in a stream's progress, or in an
-    `Observation` for a batch. A table's rows also have `_deleted`.
+    `Observation` for a batch. A table's rows also have `_deleted`, those of a
+    captured one `_change`.
 
     Schemas of Avro and JSON Schema are those that the registry has now; a stream stops at one that is newer,
     and goes on with it when it is started again. `options` are those of Spark's Kafka source, as
@@ -43,7 +44,7 @@ def read(
 
 
 def _known(topic: Topic[Any], settings: Settings, registry: Registry | None) -> KnownSchemas:
-    if registry is not None or topic.format == "json":
+    if registry is not None or not topic.is_registered:
         return known_schemas(topic, registry)
     with Registry(settings) as own:
         return known_schemas(topic, own)

@@ -1,0 +1,1 @@
+"""Debezium's changes of captured tables as rows: parsed, coerced and decoded by Spark."""
