@@ -34,7 +34,7 @@ def commands(text):
 def test_every_command_of_the_page_runs_as_written(tmp_path):
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PENSTOCK_")}
-    environment |= {"PATH": path, "PENSTOCK_KAFKA_PORT": "0", "COLUMNS": "120"}
+    environment |= {"PATH": path, "COLUMNS": "120"}
     said: dict[str, str] = {}
     background = []
     try:
@@ -60,7 +60,12 @@ def test_every_command_of_the_page_runs_as_written(tmp_path):
 
 
 def _start(command, folder, environment):
-    return subprocess.Popen(["bash", "-c", f"exec {command}"], cwd=folder, env=environment)
+    """Start a command behind the shell's back, and wait for the line that the page shows."""
+    process = subprocess.Popen(
+        ["bash", "-c", f"exec {command}"], cwd=folder, env=environment, stdout=subprocess.PIPE, text=True
+    )
+    assert "now every change" in process.stdout.readline()
+    return process
 
 
 def _run(command, folder, environment):

@@ -18,6 +18,7 @@ from penstock.log.last_record import last_record
 from penstock.settings import Settings
 
 POSITION, DECLARATION, STATE = range(3)  # the partitions of a capture's topic
+_PATIENCE = 10_000  # milliseconds: who waits for the log is stuck meanwhile
 _CONFIG = {"cleanup.policy": "compact", "retention.ms": "-1"}
 
 
@@ -96,5 +97,5 @@ class Store:
         return last_record(self._settings, self.topic(name), partition, wait_for_open=False)
 
     def _write(self, name: str, partition: int, value: bytes) -> None:
-        with Producer(self._settings) as producer:
+        with Producer(self._settings, kafka={"message.timeout.ms": _PATIENCE}) as producer:
             producer.send_bytes(self.topic(name), str(partition).encode(), value, partition=partition)

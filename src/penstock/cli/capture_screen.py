@@ -27,7 +27,7 @@ class CaptureScreen:
         )
         self._console = console
         self._tasks: dict[str, TaskID] = {}
-        self._said_at, self._is_following = 0.0, False
+        self._said_at, self._is_following = time.monotonic(), False
 
     def __enter__(self) -> "CaptureScreen":
         self._bars.start()
@@ -47,7 +47,8 @@ class CaptureScreen:
         if not position.pending and not self._is_following:
             self._is_following, self._said_at = True, time.monotonic()
             rows = sum(each.rows for each in position.tables.values())
-            self.say(f"snapshot: {rows:,} rows of {len(position.tables)} tables; now every change")
+            tables = "1 table" if len(position.tables) == 1 else f"{len(position.tables)} tables"
+            self.say(f"snapshot: {rows:,} rows of {tables}; now every change")
         elif time.monotonic() - self._said_at > _EVERY:
             self._said_at = time.monotonic()
             self.say(_summary(position))
