@@ -42,6 +42,7 @@ verify: setup ## Long correctness runs
 
 chaos: setup ## 300 faults on a seeded schedule against a pipeline; make chaos SEED=7 FAULTS=100
 	$(BIN)/python -m tests.chaos --faults $(or $(FAULTS),300) $(if $(SEED),--seed $(SEED))
+	$(BIN)/python -m tests.capture --minutes $(or $(MINUTES),20) $(if $(SEED),--seed $(SEED))
 
 soak: setup ## State and memory over 20 minutes with a moving key space, drawn into docs/pictures/flat.svg
 	$(BIN)/python -m bench.flat

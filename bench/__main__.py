@@ -7,6 +7,7 @@ import psutil
 
 from bench import (
     backlog,
+    capture,
     flink,
     fraud,
     joins,
@@ -36,6 +37,7 @@ BENCHMARKS = {
     "lookup": lookup.main,
     "backlog": backlog.main,
     "fraud": fraud.main,
+    "capture": capture.main,
 }
 
 LARGE = ("joins-large",)  # only if named

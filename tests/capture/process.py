@@ -26,6 +26,10 @@ class CaptureProcess:
             )
 
     @property
+    def pid(self) -> int:
+        return self._process.pid if self._process else 0
+
+    @property
     def is_alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
 

@@ -1,0 +1,36 @@
+"""`python -m tests.capture [--seed 7] [--minutes 20]`: a database, its capture and its broker under kills."""
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.capture.campaign import run_campaign
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("--seed", type=int, default=int(time.time()))
+    asked.add_argument("--minutes", type=float, default=20)
+    given = asked.parse_args()
+    print(f"seed {given.seed}, {given.minutes:g} minutes", flush=True)
+    with tempfile.TemporaryDirectory(prefix="penstock-capture-") as folder:
+        outcome = run_campaign(
+            Path(folder),
+            given.seed,
+            60 * given.minutes,
+            rows=50_000,
+            say=lambda line: print(line, flush=True),
+        )
+        said = (Path(folder) / "capture-shop.log").read_text()[-3000:] if outcome.wrong else ""
+    for each in outcome.wrong:
+        print(each)
+    print(said)
+    print(f"{len(outcome.faults)} faults, {outcome.transactions} transactions")
+    print("NOT OK" if outcome.wrong else "0 lost, 0 doubled, every table as in the database")
+    sys.exit(1 if outcome.wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

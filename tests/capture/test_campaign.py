@@ -1,0 +1,13 @@
+"""Random writes and kills, for a minute; `python -m tests.capture` goes on for twenty."""
+
+import pytest
+
+from tests.capture.campaign import run_campaign
+
+
+@pytest.mark.timeout(400)
+def test_nothing_is_lost_or_doubled_whatever_is_killed(tmp_path):
+    outcome = run_campaign(tmp_path, seed=20261117, seconds=30, rows=3000)
+    assert outcome.wrong == [], (tmp_path / "capture-shop.log").read_text()[-3000:]
+    assert len(outcome.faults) >= 3
+    assert outcome.transactions > 100
