@@ -10,7 +10,7 @@ from penstock.log.topic import DEAD_LETTERS
 from penstock.process.columns.data_error import data_error
 from penstock.process.columns.lineage import Lineage
 from penstock.process.columns.names import CHANGE, DELETED, HEADERS, SOURCE
-from penstock.process.wire.debezium.changes import decoded_changes
+from penstock.process.wire.debezium.decoding import decoded_changes
 from penstock.process.wire.decoding import ERROR, EVENT, decoded
 from penstock.process.wire.known_schemas import KnownSchemas
 from penstock.process.wire.lineages import lineages
