@@ -116,6 +116,9 @@ def _backlog(settings: Settings, database: psycopg.Connection, side: type, folde
     capture = side(settings, table, folder)
     capture.start()
     capture.await_stream()
+    database.execute(_ROWS.format(table, 0, 0))  # Debezium remembers no place in a table without rows
+    _when(Broker(settings), capture.topic, 1)
+    time.sleep(3)
     capture.stop()
     for start in range(0, CHANGES // 2, 1000):
         database.execute(_ROWS.format(table, start + 1, start + 1000))

@@ -66,7 +66,7 @@ class Database:
             capture.name,
             Wishes(stopped=stopped, **wishes),
             report=positions.append,
-            say=lambda line: failed.append(line),
+            log=lambda line: failed.append(line),
         )
 
         def run():

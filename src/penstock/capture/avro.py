@@ -78,8 +78,8 @@ class AvroRecords:
         """The key comes from the log, and is Avro already."""
         row: Any = fastavro.schemaless_reader(io.BytesIO(key[5:]), self._key, None)
         before = {self._column(name): value for name, value in row.items()}
-        told = self._inner.deletion(b"{}", origin, lsn)[0]
-        value = msgspec.json.decode(told[2] or b"")
+        plain = self._inner.deletion(b"{}", origin, lsn)[0]
+        value = msgspec.json.decode(plain[2] or b"")
         made = self._value_of(value | {"before": before})
         return [(self.topic, key, made, None), (self.topic, key, None, None)]
 

@@ -126,8 +126,8 @@ class Following:
         stream.batch = Batch()
         for each in truncations:
             self._delete(each, before)
-        told = [each.table.records.truncation(each.origin, each.lsn) for each in truncations]
-        self._output.write(chain.from_iterable(told), position)
+        emptied = [each.table.records.truncation(each.origin, each.lsn) for each in truncations]
+        self._output.write(chain.from_iterable(emptied), position)
         self._wrote(position)
 
     def _delete(self, truncation: Truncation, position: Position) -> None:

@@ -47,7 +47,7 @@ class Beginning:
         return self._snapshot(made, position, position.pending)
 
     def keyless(self, position: Position) -> Position:
-        """Write tables whose rows can't be told apart, under the snapshot of another slot.
+        """Write tables whose rows can't be distinguished, under the snapshot of another slot.
 
         Their changes before that snapshot are in it already.
         """

@@ -46,7 +46,7 @@ class Records(Protocol):
         """Return the records that delete a row of which only the key is known."""
 
     def truncation(self, origin: Origin, lsn: int) -> list[Message]:
-        """Return the records that tell that all rows were deleted, besides their deletions."""
+        """Return the records of a truncation, besides the deletions of its rows."""
 
 
 class RowEncoder:
@@ -159,7 +159,7 @@ class DebeziumRecords:
         old: tuple[bytes | None, bytes | None],
         new: tuple[bytes | None, bytes | None],
     ) -> list[Message]:
-        """A change of the key: the old row is deleted, and the new one made; headers tell of each other."""
+        """A change of the key: the old row is deleted, and the new one made; headers name each other."""
         gone = self._envelope("d", old[1], None, origin, lsn)
         come = self._envelope("c", None, new[1], origin, lsn)
         to_new, to_old = [("__debezium.newkey", new[0] or b"")], [("__debezium.oldkey", old[0] or b"")]

@@ -50,7 +50,7 @@ class NewSlot:
 
 
 class Replication:
-    """Reads the stream of one slot; `confirm` tells PostgreSQL what it need not keep any more."""
+    """Reads the stream of one slot; `confirm` says what PostgreSQL need not keep any more."""
 
     def __init__(self, dsn: Secret, name: str) -> None:
         self._connection = connect_replication(dsn, name)
@@ -103,7 +103,7 @@ class Replication:
                 yield end, b""
 
     def confirm(self, lsn: int) -> None:
-        """Tell PostgreSQL that all before a place is safe."""
+        """Let PostgreSQL know that all before a place is safe."""
         self._confirmed = lsn
         now = time.time_ns() // 1000 - _EPOCH
         self._pg.put_copy_data(_STATUS(b"r", lsn, lsn, lsn, now, 0))

@@ -34,7 +34,7 @@ class SnapshotRequest:
         key = source.catalogue.shape(self.path).key
         if not key:
             raise CaptureError(
-                f"table {self.path!r} has no primary key: its rows can't be told apart while it changes",
+                f"table {self.path!r} has no primary key: its rows can't be distinguished while it changes",
                 hint=f"`penstock capture run {source.capture.name} --snapshot-again` writes all tables again",
             )
         for given in (self.after, self.last):

@@ -15,7 +15,7 @@ from penstock.capture.wishes import Wishes
 from penstock.errors import PenstockError, TryAgainError
 from penstock.settings import Settings
 
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 _log = logging.getLogger("penstock")
 _FIRST_PAUSE, _LONGEST_PAUSE, _LONG_ENOUGH = 1.0, 30.0, 60.0
 _GLANCE = 3.0
@@ -31,10 +31,10 @@ class Runner:
         wishes: Wishes,
         *,
         report: Report = lambda _: None,
-        say: Say = _log.info,
+        log: Log = _log.info,
     ) -> None:
         self._settings, self._name, self._wishes = settings, name, wishes
-        self._report, self._say = report, say
+        self._report, self._log = report, log
         self._store = Store(settings)
         self._has_run = False
 
@@ -46,14 +46,14 @@ class Runner:
             try:
                 capture = self._declared()
                 if capture is None:
-                    self._say(f"capture {self._name} was removed")
+                    self._log(f"capture {self._name} was removed")
                     return
                 self._run_session(capture)
                 pause = _FIRST_PAUSE
             except TryAgainError as error:
                 lasted = time.monotonic() - begun
                 pause = _FIRST_PAUSE if lasted > _LONG_ENOUGH else min(2 * pause, _LONGEST_PAUSE)
-                self._say(f"{error}; again in {pause:.0f} s")
+                self._log(f"{error}; again in {pause:.0f} s")
                 self._note("waiting", str(error))
                 stopped.wait(pause)
             except PenstockError as error:

@@ -118,7 +118,7 @@ class Source:
         )
 
     def refuse_held(self, slot: Slot) -> None:
-        """Two at once on one slot: the second is told who has it."""
+        """Two at once on one slot: the second learns who has it."""
         if slot.holder:
             raise CaptureError(
                 f"capture {self.capture.name!r} runs already: its slot is held by {slot.holder}",

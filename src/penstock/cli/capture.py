@@ -106,7 +106,7 @@ def run(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: wishes.stopped.set())
     with CaptureScreen(console) as screen:
-        Runner(settings, name, wishes, report=screen.report, say=screen.say).run()
+        Runner(settings, name, wishes, report=screen.report, log=screen.log).run()
     console.print("stopped", markup=False)
 
 
@@ -221,7 +221,7 @@ def classes(name: str) -> None:
     Example: penstock capture classes shop > shop_tables.py
     """
     from penstock.capture import Store
-    from penstock.capture.classes import classes as written
+    from penstock.capture.event_classes import classes as written
 
     settings = Settings.load()
     capture = Store(settings).get(name)

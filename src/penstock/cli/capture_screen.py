@@ -36,7 +36,7 @@ class CaptureScreen:
     def __exit__(self, *_: object) -> None:
         self._bars.stop()
 
-    def say(self, line: str) -> None:
+    def log(self, line: str) -> None:
         """Show a line."""
         self._console.print(line, markup=False, highlight=False)
 
@@ -48,10 +48,10 @@ class CaptureScreen:
             self._is_following, self._said_at = True, time.monotonic()
             rows = sum(each.rows for each in position.tables.values())
             tables = "1 table" if len(position.tables) == 1 else f"{len(position.tables)} tables"
-            self.say(f"snapshot: {rows:,} rows of {tables}; now every change")
+            self.log(f"snapshot: {rows:,} rows of {tables}; now every change")
         elif time.monotonic() - self._said_at > _EVERY:
             self._said_at = time.monotonic()
-            self.say(_summary(position))
+            self.log(_summary(position))
 
     def _draw(self, position: "Position") -> None:
         for path, each in position.tables.items():
