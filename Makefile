@@ -17,7 +17,7 @@ demo: setup ## Fraud in real time, killed on the way, every alert checked
 
 test: lint ## Lint, examples and all tests but the long ones
 	$(BIN)/pytest -q --doctest-modules src/penstock
-	$(BIN)/pytest -m "not long" --ignore tests/docs -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -m "not long" --ignore tests/docs --durations=40 -n 3 --dist loadfile --no-loadscope-reorder
 
 check: lint ## Lint, format, types, layers, examples in code and docs
 	$(BIN)/pytest -q --doctest-modules src/penstock tests/docs
