@@ -26,7 +26,9 @@ PenstockError
 │   ├── FlowError              a flow that can't be as described, or not in its mode
 │   ├── TargetError            a table that can't take a flow's results
 │   ├── DataLossError          events were deleted before a flow read them
-│   ├── CaptureError           a capture that can't be as described, or whose slot is lost
+│   ├── CaptureError           a capture that can't be as described
+│   │   ├── ChangesLostError   its slot is lost, or does not fit its position
+│   │   └── CaptureHeldError   another process runs it
 │   ├── LedgerError            a sink's ledger that doesn't fit the flow's checkpoint
 │   └── FencedError            another writer has taken over the sink
 ├── DataError                  fix the data
@@ -188,6 +190,14 @@ class LedgerError(ConfigurationError):
 
 class CaptureError(ConfigurationError):
     id = "configuration.capture"
+
+
+class CaptureHeldError(CaptureError):
+    id = "configuration.capture.held"
+
+
+class ChangesLostError(CaptureError):
+    id = "configuration.capture.changes-lost"
 
 
 class FencedError(ConfigurationError):

@@ -92,7 +92,12 @@ def _await_end(settings, capture: CaptureProcess) -> None:
             capture.start()
         with suppress(PenstockError):
             position = Store(settings).position("shop")
-            if position is not None and position.lsn >= end and not position.pending:
+            if (
+                position is not None
+                and position.lsn >= end
+                and not position.pending
+                and not position.requests
+            ):
                 return
         time.sleep(0.5)
     raise TimeoutError(f"the capture stays behind {end}; it said:\n{capture.log.read_text()[-3000:]}")

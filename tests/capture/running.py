@@ -146,7 +146,7 @@ def raise_first(failed):
 
 def _is_there(settings, capture, end):
     found = Store(settings).position(capture.name)
-    return found is not None and found.lsn >= end and not found.pending
+    return found is not None and found.lsn >= end and not found.pending and not found.requests
 
 
 def _await(is_there, failed, timeout=60.0):

@@ -178,6 +178,16 @@ def test_a_large_value_that_stays_is_there_all_the_same(database, identity):
     assert gone.get("text", "long" * 5000) == "long" * 5000, "never a placeholder"
 
 
+def test_a_key_that_is_stored_out_of_line_stays_the_key(database):
+    database.execute("create table t (id text primary key, n int)")
+    database.execute("alter table t alter id set storage external")
+    capture = database.capture("t")
+    with database.running(capture):
+        database.execute("insert into t values (repeat('k', 2500), 1)")
+        database.execute("update t set n = 2")
+    assert [each.key for each in database.records(capture, "t")] == [{"id": "k" * 2500}] * 2
+
+
 def test_partitions_are_under_the_table_that_they_are_parts_of(database):
     database.execute("create table t (id int primary key) partition by range (id)")
     database.execute("create table t1 partition of t for values from (0) to (10)")
@@ -269,7 +279,7 @@ def test_avro_envelopes_have_registered_schemas_that_follow_the_table(database):
         (1, "r"),
         (2, "c"),
         *[(key, op) for key in (1, 2) for op in ("d", None)],
-    ]
+    ], "and nothing that is no key in Avro"
 
 
 def _avro(registry, data):

@@ -15,7 +15,7 @@ from penstock.capture.replication import System, connect
 from penstock.capture.role import role_script
 from penstock.capture.slot import Slot, Source, refuse_lost
 from penstock.capture.status import status
-from penstock.errors import CaptureError
+from penstock.errors import CaptureError, ChangesLostError
 from penstock.log import Broker
 from penstock.settings import Secret
 
@@ -39,8 +39,8 @@ def slot(**more):
 
 
 def test_a_slot_behind_the_position_is_as_it_should_be():
-    refuse_lost("shop", slot(), position(), System("7", 1))
-    refuse_lost("shop", slot(confirmed=100), position(), System("7", 1))
+    refuse_lost("shop", slot(), position(), System("7", 1), 100)
+    refuse_lost("shop", slot(confirmed=100), position(), System("7", 1), 500)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,12 @@ def test_a_slot_behind_the_position_is_as_it_should_be():
 )
 def test_lost_changes_are_refused_with_what_to_do(found, system, words):
     with pytest.raises(CaptureError, match=f"(?s){words}"):
-        refuse_lost("shop", found, position(), system)
+        refuse_lost("shop", found, position(), system, 500)
+
+
+def test_a_server_that_was_set_back_is_noticed():
+    with pytest.raises(ChangesLostError, match="was set back"):
+        refuse_lost("shop", slot(), position(), System("7", 1), 99)
 
 
 def test_a_slot_that_was_made_again_is_noticed(database):

@@ -4,11 +4,16 @@ import json
 import threading
 import time
 
+import psycopg
 import pytest
 from tests.capture.process import CaptureProcess
-from tests.capture.running import Database
+from tests.capture.running import Database, records
 
-from penstock.capture import Store
+from penstock.capture import Outbox, Store
+from penstock.capture.replication import connect
+from penstock.capture.requests import send
+from penstock.capture.slot import Source
+from penstock.capture.snapshot_request import SnapshotRequest
 from penstock.errors import CaptureError
 from penstock.testing import PointListener
 
@@ -110,23 +115,20 @@ def _keep_changing(database, stopped):
 
 
 def test_a_table_or_a_range_of_its_keys_is_read_again_while_the_stream_goes_on(database):
-    from penstock.capture.replication import connect
-    from penstock.capture.requests import SnapshotRequest
-    from penstock.capture.slot import Source
-
     database.execute("create table t (id int primary key)")
     database.execute("insert into t select i from generate_series(1, 1000) i")
     capture = database.capture("t")
     path = f"{database.schema}.t"
     with database.running(capture, chunk=100), connect(database.settings.dsn(), "test") as connection:
         source = Source(connection, capture, "")
-        SnapshotRequest(path, ("100",), ("300",)).send(source)
+        send(SnapshotRequest(path, ("100",), ("300",)), source)
         database.await_written(capture)
         database.execute("insert into t values (1001)")
-        SnapshotRequest(path).send(source)
+        send(SnapshotRequest(path), source)
         database.await_written(capture)
-        with pytest.raises(CaptureError, match="is not a key"):
-            SnapshotRequest(path, ("1", "2")).send(source)
+        for wrong in (("1", "2"), ("abc",)):
+            with pytest.raises(CaptureError, match="is not a key"):
+                send(SnapshotRequest(path, wrong), source)
     values, read = rows_of(database.records(capture, "t"))
     assert values == list(range(1, 1002))
     assert [read[json.dumps({"id": each})] for each in (1, 100, 101, 300, 301, 1001)] == [2, 2, 3, 3, 2, 1]
@@ -175,3 +177,102 @@ def test_when_needed_it_writes_the_rows_again_by_itself(database):
     with database.running(capture):
         pass
     assert rows_of(database.records(capture, "t"))[0] == [1]
+
+
+def test_requests_wait_for_each_other(database):
+    database.execute("create table t (id int primary key)")
+    database.execute("insert into t select i from generate_series(1, 3000) i")
+    capture = database.capture("t")
+    path = f"{database.schema}.t"
+    with database.running(capture, chunk=50), connect(database.settings.dsn(), "test") as connection:
+        source = Source(connection, capture, "")
+        for wanted in (None, ("100",), None):
+            send(SnapshotRequest(path, last=wanted), source)
+            time.sleep(0.3)
+        database.execute(
+            "select pg_logical_emit_message(true, 'penstock', %s)", [f"snapshot {source.slot_name} {{"]
+        )
+        database.execute(
+            "select pg_logical_emit_message(true, 'penstock', %s)", [f"low {source.slot_name} x"]
+        )
+    values, read = rows_of(database.records(capture, "t"))
+    assert values == list(range(1, 3001))
+    assert (read['{"id": 1}'], read['{"id": 3000}']) == (4, 3)
+
+
+def test_a_table_that_is_added_has_what_was_open_at_that_time(database):
+    for name in ("a", "b"):
+        database.execute(f"create table {name} (id int primary key)")
+    capture = database.capture("a")
+    with database.running(capture), psycopg.connect(database.settings.dsn().value) as other:
+        other.execute(f"insert into {database.schema}.b values (1)")
+        wider = database.capture("a", "b")
+        time.sleep(6)
+        other.execute(f"insert into {database.schema}.b values (2)")
+        other.commit()
+        database.await_written(wider)
+    assert rows_of(database.records(wider, "b"))[0] == [1, 2]
+
+
+def test_a_table_that_was_not_published_or_made_again_is_read_again(database):
+    database.execute("create table t (id int primary key)")
+    database.execute("insert into t values (1)")
+    capture = database.capture("t")
+    with database.running(capture):
+        pass
+    database.execute(f"alter publication {capture.publication_name('')} drop table t")
+    database.execute("insert into t values (2)")
+    with database.running(capture):
+        database.execute("insert into t values (3)")
+    assert rows_of(database.records(capture, "t"))[0] == [1, 2, 3]
+    database.execute("drop table t; create table t (id int primary key); insert into t values (9)")
+    with database.running(capture):
+        database.execute("insert into t values (10)")
+    assert rows_of(database.records(capture, "t"))[0] == [9, 10]
+
+
+def test_a_table_that_is_renamed_at_work_is_noticed(database):
+    database.execute("create table t (id int primary key)")
+    capture = database.capture("t")
+    refused = pytest.raises(CaptureError, match="is now called")
+    with refused, database.running(capture):
+        database.execute("alter table t rename to u; insert into u values (1)")
+    database.execute("alter table u rename to t")
+
+
+def test_a_key_that_is_renamed_brings_all_rows_under_their_new_keys(database):
+    database.execute("create table t (id int primary key)")
+    database.execute("insert into t values (1), (2)")
+    capture = database.capture("t")
+    with database.running(capture):
+        database.execute("alter table t rename id to number")
+        database.execute("delete from t where number = 1")
+        database.await_written(capture)
+    live = set()
+    for each in database.records(capture, "t"):
+        (live.discard if each.value is None else live.add)(json.dumps(each.key))
+    assert live == {'{"number": 2}'}
+
+
+def test_an_outbox_that_is_added_loses_and_doubles_no_event(database, unique):
+    database.execute("create table t (id int primary key)")
+    database.execute(
+        "create table o (id bigserial primary key, aggregatetype text, aggregateid text, payload jsonb)"
+    )
+    add = (
+        "insert into o (aggregatetype, aggregateid, payload) "
+        "select %s, 'k', to_jsonb(i) from generate_series(%s::int, %s::int) i"
+    )
+    topic = f"events-{unique}"
+    database.execute(add, [topic, 1, 50])
+    capture = database.capture("t")
+    with database.running(capture):
+        wider = database.capture("t", outbox=Outbox(f"{database.schema}.o"))
+        for number in range(51, 300):
+            database.execute(add, [topic, number, number])
+            time.sleep(0.02)
+        database.await_written(wider)
+        database.execute(add, ["_penstock_ledger.x", 1, 1])
+    assert sorted(each.value for each in records(database.settings, topic)) == list(range(1, 300))
+    dead = records(database.settings, f"{capture.name}.{database.schema}.o.dead-letters")
+    assert [b"not for events" in each.headers["penstock.dead.error"] for each in dead] == [True]

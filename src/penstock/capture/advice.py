@@ -2,12 +2,19 @@
 
 from penstock.capture.slot import Source
 
-_LARGE = {"text", "varchar", "bpchar", "bytea", "json", "jsonb", "xml", "numeric", "hstore", "tsvector"}
+_LARGE = {"bytea", "json", "jsonb", "xml", "hstore", "tsvector"}
 
 
 def advice(source: Source) -> list[str]:
     """Return what the user of a capture should know about its tables."""
-    return [each for path in source.capture.tables for each in _of_table(source, path)]
+    found = [each for path in source.capture.tables for each in _of_table(source, path)]
+    large = [path for path in source.capture.tables if _has_large_values(source, path)]
+    if large:
+        found.append(
+            f"{', '.join(large)}: where an update leaves a large value as it is, the table is asked for it; "
+            "with REPLICA IDENTITY FULL it comes with the change (docs/capture.md)"
+        )
+    return found
 
 
 def _of_table(source: Source, path: str) -> list[str]:
@@ -20,11 +27,11 @@ def _of_table(source: Source, path: str) -> list[str]:
             f"{path} has no replica identity: PostgreSQL refuses updates and deletes of a published table "
             f"without one; ALTER TABLE {shape.quoted} REPLICA IDENTITY FULL"
         )
-    large = [each.name for each in shape.columns if each.type.name in _LARGE or each.type.element]
-    if large and facts.identity != "f" and shape.key:
-        found.append(
-            f"{path}: where an update leaves a large value of {', '.join(large)} as it is, the table is "
-            f"asked for it; ALTER TABLE {shape.quoted} REPLICA IDENTITY FULL brings it with the change, and "
-            "whole rows in `before`"
-        )
     return found
+
+
+def _has_large_values(source: Source, path: str) -> bool:
+    facts, shape = source.catalogue.facts(path), source.catalogue.shape(path)
+    return facts.identity != "f" and any(
+        each.type.name in _LARGE or each.type.element for each in shape.columns
+    )

@@ -62,11 +62,18 @@ class AvroRecords:
     ) -> None:
         self.topic, self.has_key = inner.topic, inner.has_key
         self._inner, self._path = inner, shape.path
-        space = avro_name(inner.topic.replace("-", "_"))
+        space = ".".join(avro_name(part) for part in inner.topic.split("."))
         key, value = key_schema(space, shape, encoding), value_schema(space, shape, encoding)
         self._key, self._key_head = _registered(schemas, f"{inner.topic}-key", key)
         self._value, self._value_head = _registered(schemas, f"{inner.topic}-value", value)
         self._converts = {each.name: _converter(each.type, encoding) for each in shape.columns}
+        self._columns = {avro_name(each.name) for each in shape.columns}
+        self._schemas = schemas
+        if len(self._columns) < len(shape.columns):
+            raise CaptureError(
+                f"two columns of {shape.path!r} would have one name in Avro",
+                hint="capture it as debezium-json",
+            )
 
     def key_of(self, values: Values) -> bytes | None:
         return self._inner.key_of(values)
@@ -76,24 +83,32 @@ class AvroRecords:
 
     def deletion(self, key: bytes, origin: Origin, lsn: int) -> list[Message]:
         """The key comes from the log, and is Avro already."""
-        row: Any = fastavro.schemaless_reader(io.BytesIO(key[5:]), self._key, None)
-        before = {self._column(name): value for name, value in row.items()}
+        number = int.from_bytes(key[1:5], "big")  # the schema that it was written with
+        schema = json.loads(self._schemas.written(f"{self.topic}-key", number).text)
+        row: Any = fastavro.schemaless_reader(io.BytesIO(key[5:]), fastavro.parse_schema(schema), None)
+        before = {name: value for name, value in row.items() if name in self._columns}
         plain = self._inner.deletion(b"{}", origin, lsn)[0]
         value = msgspec.json.decode(plain[2] or b"")
         made = self._value_of(value | {"before": before})
         return [(self.topic, key, made, None), (self.topic, key, None, None)]
 
     def truncation(self, origin: Origin, lsn: int) -> list[Message]:
-        made = self._inner.truncation(origin, lsn)
-        return [(topic, key, self._value_of(_json(value)), None) for topic, key, value, _ in made]
-
-    def _column(self, name: str) -> str:
-        return next(each for each in self._converts if avro_name(each) == name)
+        """No key of the table's schema could stand for it: the deletions of its rows have to do."""
+        made = [] if self.has_key else self._inner.truncation(origin, lsn)
+        return [(topic, None, self._value_of(_json(value)), None) for topic, _, value, _ in made]
 
     def _written(self, message: Message) -> Message:
         topic, key, value, headers = message
-        made = None if value is None else self._value_of(self._converted(_json(value)))
-        written = None if key is None else self._with_head(self._key_head, self._key, self._row(_json(key)))
+        try:
+            made = None if value is None else self._value_of(self._converted(_json(value)))
+            written = (
+                None if key is None else self._with_head(self._key_head, self._key, self._row(_json(key)))
+            )
+        except (ValueError, TypeError, AttributeError) as error:
+            raise CaptureError(
+                f"a row of {self._path!r} has no place in its Avro schema ({type(error).__name__})",
+                hint="an array of several dimensions has none; capture the table as debezium-json",
+            ) from None  # its text has the row's values
         return topic, written, made, headers
 
     def _converted(self, envelope: JsonObject) -> JsonObject:
@@ -114,13 +129,7 @@ class AvroRecords:
     def _with_head(self, head: bytes, schema: Any, datum: Any) -> bytes:
         made = io.BytesIO()
         made.write(head)
-        try:
-            fastavro.schemaless_writer(made, schema, datum)
-        except (ValueError, TypeError, AttributeError) as error:
-            raise CaptureError(
-                f"a row of {self._path!r} has no place in its Avro schema: {error}",
-                hint="an array of several dimensions has none; capture the table as debezium-json",
-            ) from error
+        fastavro.schemaless_writer(made, schema, datum)
         return made.getvalue()
 
 
@@ -180,7 +189,7 @@ def avro_type(type: Type, encoding: Encoding) -> Any:
 
 def avro_name(name: str) -> str:
     """Return a name as Avro takes it."""
-    made = re.sub(r"[^A-Za-z0-9_.]", "_", name)
+    made = re.sub(r"[^A-Za-z0-9_]", "_", name)
     return f"_{made}" if made[:1].isdigit() else made
 
 

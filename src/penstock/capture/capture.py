@@ -1,5 +1,6 @@
 """Captures as values: which tables of which database become which topics, and how."""
 
+import hashlib
 import re
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -80,6 +81,10 @@ class Capture:
             if not _PATH.fullmatch(path):
                 raise CaptureError(f"{path!r} is not a table", hint="name it with its schema: public.orders")
             check_name(self.topic(path))
+        topics = [self.topic(path) for path in self.paths]
+        doubled = next((each for each in topics if topics.count(each) > 1), None)
+        if doubled is not None:
+            raise CaptureError(f"two tables would have the topic {doubled!r}", hint="capture them apart")
         _check_choice("format", self.format, FORMATS)
         _check_choice("snapshot", self.snapshot, SNAPSHOTS)
         _check_choice("decimals", self.decimals, DECIMALS)
@@ -121,10 +126,10 @@ class Capture:
         return Identity.of_capture(namespace, self.name)
 
     def slot_name(self, namespace: str) -> str:
-        return self.slot or _joined("penstock", namespace, self.name)
+        return self.slot or _joined(namespace, self.name)
 
     def publication_name(self, namespace: str) -> str:
-        return self.publication or _joined("penstock", namespace, self.name)
+        return self.publication or _joined(namespace, self.name)
 
     def to_json(self) -> bytes:
         return msgspec.json.encode(self)
@@ -134,8 +139,12 @@ class Capture:
         return msgspec.json.decode(text, type=cls)
 
 
-def _joined(*parts: str) -> str:
-    return "_".join(part.replace("-", "_") for part in parts if part)[:63]
+def _joined(namespace: str, name: str) -> str:
+    """Return a name for SQL; no two captures have the same."""
+    if not namespace:
+        return f"penstock_{name}"
+    sum = hashlib.sha256(f"{namespace}:{name}".encode()).hexdigest()[:8]
+    return f"penstock_{namespace.replace('-', '_')[:12]}_{name[:32]}_{sum}"
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

@@ -98,9 +98,9 @@ def _order(shape: TableShape) -> str:
     return ", ".join(quoted(each) for each in shape.key)
 
 
-def key_row(shape: TableShape) -> str:
+def key_row(shape: TableShape, of: str = "") -> str:
     """Return the key's columns as SQL."""
-    return f"({_order(shape)})"
+    return "(" + ", ".join(of + quoted(each) for each in shape.key) + ")"
 
 
 def key_literal(shape: TableShape, key: Key) -> str:

@@ -45,6 +45,11 @@ def from_connector(name: str, text: str, connection: str | None) -> Capture:
     """Return the capture that a connector's JSON describes; its address is taken from `connection`."""
     config = _config(text)
     _refuse_unknown(config)
+    if connection is None and "database.hostname" in config:
+        raise CaptureError(
+            f"the connector reads from {config['database.hostname']}, and no connection is given",
+            hint="name that database in penstock.toml, and give --connection",
+        )
     prefix = config.get("topic.prefix") or config.get("database.server.name") or name
     heartbeat = config.get("heartbeat.interval.ms", "0")
     return Capture(
@@ -79,13 +84,15 @@ def _config(text: str) -> dict[str, str]:
 
 
 def _refuse_unknown(config: dict[str, str]) -> None:
-    for key, value in config.items():
-        if key in _KNOWN or _IGNORED.fullmatch(key) or _FIXED.get(key) == value:
-            continue
-        wanted = f"only {_FIXED[key]!r} can be had" if key in _FIXED else "it has no counterpart"
+    unknown = {
+        key: f"only {_FIXED[key]!r} can be had" if key in _FIXED else "has no counterpart"
+        for key, value in config.items()
+        if key not in _KNOWN and not _IGNORED.fullmatch(key) and _FIXED.get(key) != value
+    }
+    if unknown:
         raise CaptureError(
-            f"the connector has {key} = {value!r}, and {wanted}",
-            hint="take it out of the file if you can do without; transforms are flows here",
+            "; ".join(f"{key} = {config[key]!r}: {why}" for key, why in unknown.items()),
+            hint="take these out of the file if you can do without; transforms are flows here",
         )
 
 

@@ -1,5 +1,6 @@
 """Captured tables as Python: the event classes and tables that flows import."""
 
+import json
 import keyword
 import re
 from collections.abc import Iterable
@@ -35,8 +36,16 @@ _MOST_DIGITS = 38
 def classes(capture: Capture, shapes: Iterable[TableShape]) -> str:
     """Return a module with a class and a table for each captured table."""
     made = [(shape, _class_name(shape)) for shape in shapes]
-    bodies = [_class(shape, name) for shape, name in made]
-    tables = [_table(capture, shape, name) for shape, name in made]
+    names = [name for _, name in made]
+    made = [(each, f"{_words(each.schema)}{name}" if names.count(name) > 1 else name) for each, name in made]
+    flat = capture.format == "flat-json"
+    bodies = [_class(shape, name, _time(shape) if flat else None) for shape, name in made]
+    tables = [
+        f"# {name}: a flow needs an event time, and no column that is never null has one"
+        if flat and _time(shape) is None
+        else _table(capture, shape, name)
+        for shape, name in made
+    ]
     text = "\n\n\n".join(bodies)
     needed = [line for word, line in _IMPORTS.items() if re.search(rf"\b{word}\b", text)]
     precision = ", Precision" if "Precision(" in text else ""
@@ -46,17 +55,28 @@ def classes(capture: Capture, shapes: Iterable[TableShape]) -> str:
 
 
 def _class_name(shape: TableShape) -> str:
-    words = re.split(r"[^A-Za-z0-9]+", shape.name)
-    name = "".join(word[:1].upper() + word[1:] for word in words if word)
+    name = _words(shape.name)
     return name[:-1] if name.endswith("s") and not name.endswith("ss") and len(name) > 2 else name
 
 
-def _class(shape: TableShape, name: str) -> str:
+def _words(text: str) -> str:
+    words = re.split(r"[^A-Za-z0-9]+", text)
+    name = "".join(word[:1].upper() + word[1:] for word in words if word)
+    return name if name[:1].isalpha() else f"T{name}"
+
+
+def _time(shape: TableShape) -> str | None:
+    """Return the column that can be the event time of a flat row."""
+    return next((c.name for c in shape.columns if c.required and _kind(c.type) == "datetime"), None)
+
+
+def _class(shape: TableShape, name: str, time: str | None) -> str:
     lines = [_line(each, each.name in shape.key) for each in shape.columns if _is_name(each.name)]
-    left_out = [
-        f"    # {each.name!r} is no name in Python" for each in shape.columns if not _is_name(each.name)
-    ]
-    return "\n".join(["@dataclass(frozen=True, kw_only=True)", f"class {name}(Event):", *lines, *left_out])
+    odd = [each.name for each in shape.columns if not _is_name(each.name)]
+    left_out = [f"    # {each!r} is no name in Python" for each in odd]
+    given = f", time={json.dumps(time)}" if time else ""
+    head = ["@dataclass(frozen=True, kw_only=True)", f"class {name}(Event{given}):"]
+    return "\n".join([*head, *lines, *left_out])
 
 
 def _line(column: Column, in_key: bool) -> str:
@@ -83,13 +103,20 @@ def _kind(type: Type) -> str:
 
 
 def _table(capture: Capture, shape: TableShape, name: str) -> str:
-    variable, topic = re.sub(r"\W", "_", shape.name).upper(), capture.topic(shape.path)
+    plural = (
+        name
+        if name.lower().rstrip("s") != re.sub(r"\W|_", "", shape.name).lower().rstrip("s")
+        else shape.name
+    )
+    variable, topic = re.sub(r"\W", "_", plural).upper(), capture.topic(shape.path)
     format = "json" if capture.format == "flat-json" else capture.format
-    if len(shape.key) != 1:
-        return f'{variable} = Topic("{topic}", {name}, format="{format}", partitions={capture.partitions})'
+    if not shape.key:
+        return f"# {variable}: flows need a key, and the table has none"
+    kind, key = "Table" if len(shape.key) == 1 else "Topic", json.dumps(shape.key[0])
+    of_all = "" if len(shape.key) == 1 else f"  # the key is {', '.join(shape.key)}"
     return (
-        f'{variable} = Table("{topic}", {name}, key="{shape.key[0]}", format="{format}", '
-        f"partitions={capture.partitions})"
+        f'{variable} = {kind}("{topic}", {name}, key={key}, format="{format}", '
+        f"partitions={capture.partitions}){of_all}"
     )
 
 

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from itertools import chain
 
 from penstock.capture.capture import Capture
@@ -11,20 +10,23 @@ from penstock.capture.deletions import delete_rows, swept
 from penstock.capture.incremental import HIGH, LOW, IncrementalReader, Wanted
 from penstock.capture.output import Output
 from penstock.capture.pgoutput import Change, Relation
-from penstock.capture.position import Position, TableProgress
+from penstock.capture.position import Position, fresh
 from penstock.capture.records import Origin
 from penstock.capture.replication import Replication
-from penstock.capture.requests import REQUEST, SnapshotRequest
+from penstock.capture.requests import REQUEST, received
 from penstock.capture.slot import Source
 from penstock.capture.spool import Spool
 from penstock.capture.stream import Batch, CapturedTable, Stream, Truncation
-from penstock.capture.unchanged import completed_row
+from penstock.capture.tables import TableShape
+from penstock.capture.unchanged import Completion
 from penstock.capture.windows import ReadChunk, Window
 from penstock.capture.wishes import Wishes
 from penstock.durations import duration
+from penstock.errors import CaptureError
 
 _MOST_MESSAGES, _MOST_BYTES = 20_000, 16 * 1024 * 1024
-_TICK = 0.2
+_TICK, _MOST_REQUESTS = 0.2, 100
+_IDLE = 2.0  # seconds: how often a position without records is written
 MakeReader = Callable[[Stream], IncrementalReader]
 
 
@@ -98,11 +100,11 @@ class Following:
     def _keep_alive(self) -> None:
         """An idle capture moves on, too: PostgreSQL would keep its log for it for ever."""
         now, stream = time.monotonic(), self._stream
-        if now - self._wrote_at < self._heartbeat or stream.in_transaction:
+        if stream.in_transaction:
             return
-        if stream.position.lsn > self._written.lsn:
+        if stream.position.lsn > self._written.lsn and now - self._wrote_at >= min(self._heartbeat, _IDLE):
             self._write()
-        elif now - self._beat_at >= self._heartbeat:
+        elif now - max(self._wrote_at, self._beat_at) >= self._heartbeat:
             self._source.heartbeat()
             self._beat_at = now
             self._replication.confirm(self._written.lsn)
@@ -111,10 +113,28 @@ class Following:
         """Say how the records of a table are made; one that is published but not captured has none."""
         path = f"{relation.schema}.{relation.table}"
         if path not in self._capture.paths:
+            self._refuse_renamed(relation, path)
             return None
         shape = self._source.catalogue.shape_of(relation)
-        complete = partial(completed_row, self._source.connection, shape)
-        return CapturedTable(path, self._output.records(shape), complete)
+        self._follow_key(shape)
+        return CapturedTable(path, self._output.records(shape), Completion(self._source.connection, shape))
+
+    def _refuse_renamed(self, relation: Relation, path: str) -> None:
+        tables = self._stream.position.tables
+        before = next((name for name, each in tables.items() if each.oid == relation.id), None)
+        if before is not None:
+            raise CaptureError(
+                f"table {before!r} is now called {path!r}",
+                hint=f"name it back, or `penstock capture add {self._capture.name} --update --tables …`",
+            )
+
+    def _follow_key(self, shape: TableShape) -> None:
+        """Where the key has got other columns or types, all rows are written again under their new keys."""
+        known = self._stream.position.tables.get(shape.path)
+        if known is None or not known.key or known.key == shape.key_spelling or not shape.key:
+            return
+        again = fresh(replace(known, key=shape.key_spelling), self._output.ends(shape.path))
+        self._stream.position = self._stream.position.with_table(shape.path, again)
 
     def _truncate(self) -> None:
         """Delete the rows of a table that was emptied; all that was before it has to be written first."""
@@ -138,8 +158,12 @@ class Following:
 
     def _read_chunks(self) -> None:
         """Have the next chunk of a table read, if one is wanted."""
+        if self._stream.in_transaction:
+            return
+        if self._stream.position.requests and not self._stream.position.pending:
+            self._next_request()
         position, pending = self._stream.position, self._stream.position.pending
-        if not pending or self._stream.in_transaction:
+        if not pending:
             return
         if self._reader is None:
             self._reader = self._make_reader(self._stream)
@@ -164,10 +188,12 @@ class Following:
         kind, slot, rest = (*content.split(" ", 2), "", "")[:3]
         if slot != self._source.slot_name:
             return
-        if kind == REQUEST and due:
-            self._request(SnapshotRequest.from_json(rest))
-        elif kind in (LOW, HIGH) and self._reader is not None:
-            self._bound(self._reader, kind, *rest.split(" ", 1))
+        id, _, path = rest.partition(" ")
+        if kind == REQUEST and due and (request := received(rest)) is not None:
+            waiting = (*self._stream.position.requests, request)
+            self._stream.position = replace(self._stream.position, requests=waiting[-_MOST_REQUESTS:])
+        elif kind in (LOW, HIGH) and self._reader is not None and id == self._reader.expected:
+            self._bound(self._reader, kind, id, path)
 
     def _bound(self, reader: IncrementalReader, kind: str, id: str, path: str) -> None:
         if kind == LOW:
@@ -175,15 +201,22 @@ class Following:
             reader.passed(id)
             return
         window, chunk = self._stream.windows.close(id), reader.take(id)
-        if window is not None and chunk is not None and not window.is_void:
+        if window is None or chunk is None or window.is_void:
+            return
+        if self._stream.position.tables.get(chunk.path) == chunk.progress:
             self._add(chunk, window)
 
-    def _request(self, request: SnapshotRequest) -> None:
-        """A table, or a range of its keys, is to be read again."""
-        if request.path in self._capture.tables:
+    def _next_request(self) -> None:
+        """Begin to read a table, or a range of its keys, again."""
+        position = self._stream.position
+        request, *others = position.requests
+        position = replace(position, requests=tuple(others))
+        known = position.tables.get(request.path)
+        if known is not None and request.path in self._capture.tables and known.key:
             sweep = {} if request.is_range else self._output.ends(request.path)
-            wanted = TableProgress(after=request.after, last=request.last, sweep=sweep)
-            self._stream.position = self._stream.position.with_table(request.path, wanted)
+            wanted = replace(fresh(known, sweep), after=request.after, last=request.last)
+            position = position.with_table(request.path, wanted)
+        self._stream.position = position
 
     def _add(self, chunk: ReadChunk, window: Window) -> None:
         """Write a chunk's rows, but for those that were changed while it was read."""

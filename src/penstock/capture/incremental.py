@@ -5,13 +5,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import psycopg
-
 from penstock.capture.chunks import Chunk, next_end
 from penstock.capture.position import TableProgress
 from penstock.capture.replication import connect
 from penstock.capture.slot import Source
-from penstock.capture.tables import Connection
+from penstock.capture.tables import Connection, listed
 from penstock.capture.windows import CommittedTransactions, ReadChunk
 from penstock.errors import PenstockError, SourceError
 from penstock.events import new_id
@@ -51,6 +49,7 @@ class IncrementalReader:
         self._read: ReadChunk | None = None
         self._change = threading.Condition()
         self._passed: set[str] = set()
+        self.expected = ""  # the number of the chunk that is being read
         self._stopped = False
         self.error: PenstockError | None = None
         self._thread = threading.Thread(target=self._run, name="incremental", daemon=True)
@@ -91,7 +90,7 @@ class IncrementalReader:
             with connect(self._dsn, f"{self._name} incremental") as connection:
                 while (wanted := self._next()) is not None:
                     self._chunk(self._make_source(connection), wanted)
-        except (psycopg.Error, PenstockError) as error:
+        except Exception as error:  # whatever it is, somebody has to hear of it
             known = error if isinstance(error, PenstockError) else SourceError(f"can't read a chunk: {error}")
             self.error = known
 
@@ -102,7 +101,7 @@ class IncrementalReader:
             return None if self._stopped else self._wanted
 
     def _chunk(self, source: Source, wanted: Wanted) -> None:
-        id = new_id()
+        id = self.expected = new_id()
         source.emit("penstock", f"{LOW} {source.slot_name} {id} {wanted.path}")
         if not self._await(id):
             return
@@ -113,25 +112,35 @@ class IncrementalReader:
 
     def _rows(self, source: Source, wanted: Wanted, id: str) -> ReadChunk:
         connection, progress = source.connection, wanted.progress
-        self._begin(connection)
+        self._begin(connection, wanted)
         try:
-            shape = source.catalogue.shape(wanted.path)
-            end = next_end(connection, shape, self._size, progress.after, progress.last)
+            shape, size = (
+                source.catalogue.shape(wanted.path),
+                source.catalogue.facts(wanted.path).chunk(self._size),
+            )
+            end = next_end(connection, shape, size, progress.after, progress.last)
             chunk = Chunk(shape, progress.after, end or progress.last, end is None)
             rows = list(chunk.rows(connection))
         finally:
             connection.execute("ROLLBACK")
-        return ReadChunk(id, wanted.path, shape, rows, end, end is None)
+        return ReadChunk(id, wanted.path, progress, shape, rows, end, end is None)
 
-    def _begin(self, connection: Connection) -> None:
-        """Begin with a snapshot that sees all that the stream has shown."""
+    def _begin(self, connection: Connection, wanted: Wanted) -> None:
+        """Begin with a snapshot that sees all that the stream has shown.
+
+        The table is locked before: to an older snapshot, one that was written anew is empty.
+        """
         deadline = time.monotonic() + _PATIENCE
         while True:
             connection.execute(_BEGIN)
+            connection.execute(f"LOCK TABLE {listed([wanted.path])} IN ACCESS SHARE MODE")
             row = connection.execute("select pg_current_snapshot()::text").fetchone()
-            if row is not None and self._committed.all_in(str(row[0])):
+            snapshot = str(row[0]) if row is not None else "0:0:"
+            is_open = int(snapshot.partition(":")[0]) < wanted.progress.behind
+            if not is_open and self._committed.all_in(snapshot):
                 return
             connection.execute("ROLLBACK")
+            deadline = time.monotonic() + _PATIENCE if is_open else deadline
             if self._stopped or time.monotonic() > deadline:
                 raise SourceError(
                     "transactions are in PostgreSQL's log that no snapshot sees yet",

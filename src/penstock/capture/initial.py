@@ -1,20 +1,21 @@
 """The beginning of a capture: a slot, and the rows that are there in the snapshot of its first place."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from penstock.capture.chunks import Chunk
 from penstock.capture.deletions import swept
 from penstock.capture.output import Output
 from penstock.capture.pgoutput import Change
-from penstock.capture.position import Position, TableProgress
+from penstock.capture.position import Position, TableProgress, fresh
 from penstock.capture.records import Origin
 from penstock.capture.replication import NewSlot, Replication
 from penstock.capture.slot import Source
 from penstock.capture.snapshot import MakeRecords, SnapshotReader
 from penstock.capture.tables import Connection, TableShape
 from penstock.capture.wishes import Wishes
+from penstock.errors import CaptureError
 from penstock.log.transactional_writer import Message
 from penstock.settings import Secret
 
@@ -22,8 +23,17 @@ from penstock.settings import Secret
 class Beginning:
     """Makes the slot and writes the snapshot; `is_stopped` is asked between chunks."""
 
-    def __init__(self, source: Source, output: Output, dsn: Secret, name: str, wishes: Wishes) -> None:
+    def __init__(
+        self,
+        source: Source,
+        output: Output,
+        dsn: Secret,
+        name: str,
+        wishes: Wishes,
+        begun: Callable[[], None],
+    ) -> None:
         self._source, self._output, self._dsn, self._wishes = source, output, dsn, wishes
+        self._begun = begun
         self._name = f"{name} snapshot"
 
     def begin(self, replication: Replication, old: Position | None) -> Position:
@@ -31,20 +41,32 @@ class Beginning:
         source, capture = self._source, self._output.capture
         if old is None:
             self._output.refuse_records()
+            self._refuse_foreign_slot()
         source.drop_slot()
         made = replication.create(source.slot_name, failover=source.wants_failover)
-        tables = {
-            path: TableProgress(
-                done=capture.snapshot == "never" and old is None,
-                about=source.catalogue.facts(path).rows,
-                sweep=self._output.ends(path) if old is not None and path in capture.tables else {},
-            )
-            for path in capture.paths
-        }
+        tables = {path: self._planned(path, old) for path in capture.paths}
         topics = self._output.topic_ids()
         position = Position(replication.system, made.begins, tables=tables, topics=topics)
         self._output.write([], position)
+        self._begun()
         return self._snapshot(made, position, position.pending)
+
+    def _planned(self, path: str, old: Position | None) -> TableProgress:
+        """What is to be read of a table; events of an outbox that were sent are not sent again."""
+        capture, catalogue = self._output.capture, self._source.catalogue
+        shape, is_table = catalogue.shape(path), path in capture.tables
+        done = (capture.snapshot == "never" and old is None) or (old is not None and not is_table)
+        about = catalogue.facts(path).rows
+        now = TableProgress(oid=shape.oid, key=shape.key_spelling, about=about)
+        sweep = self._output.ends(path) if old is not None and is_table else {}
+        return replace(fresh(now, sweep), done=done)
+
+    def _refuse_foreign_slot(self) -> None:
+        if self._output.capture.slot and self._source.slot() is not None:
+            raise CaptureError(
+                f"there is a slot {self._source.slot_name!r}, and this capture has not made it",
+                hint="it may be of another reader: drop it if it is not, or choose another --slot",
+            )
 
     def keyless(self, position: Position) -> Position:
         """Write tables whose rows can't be distinguished, under the snapshot of another slot.
@@ -52,7 +74,7 @@ class Beginning:
         Their changes before that snapshot are in it already.
         """
         for path in position.pending:
-            if self._source.catalogue.shape(path).key:
+            if self._source.catalogue.shape(path).key and path in self._output.capture.tables:
                 continue
             with Replication(self._dsn, self._name) as replication:
                 made = replication.create(f"{self._source.slot_name[:50]}_again", temporary=True)
@@ -65,6 +87,7 @@ class Beginning:
             return position
         reader = SnapshotReader(self._dsn, self._name, made.snapshot, self._wishes.readers)
         try:
+            reader.lock(paths)
             for path in paths:
                 position = self._table(reader, position, path, made.begins)
         finally:
@@ -77,7 +100,8 @@ class Beginning:
         now = time.time_ns()
         origin = Origin(now // 1000, None, snapshot="true", now=now)
         make = self._maker(shape, origin, lsn)
-        for chunk in reader.read(shape, self._wishes.chunk, position.tables[path].after, make):
+        size = self._source.catalogue.facts(path).chunk(self._wishes.chunk)
+        for chunk in reader.read(shape, size, position.tables[path].after, make):
             self._wishes.raise_if_stopped()
             progress = position.tables[path]
             rows = progress.about if chunk.rows < 0 else chunk.rows

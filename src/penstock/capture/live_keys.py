@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 
 from penstock.capture.records import TRUNCATED
+from penstock.log import Broker
 from penstock.log.cursor import Cursor
 from penstock.settings import Settings
 
@@ -19,7 +20,9 @@ def live_keys(settings: Settings, topic: str, older_than: Mapping[int, int] | No
     with Cursor(topic, settings) as cursor, closing(sqlite3.connect("")) as store:
         store.execute("create table live (key blob primary key) without rowid")
         cursor.start()
-        for each in cursor.read_to(cursor.ends()):
+        # A commit is answered before its marks are everywhere: what is written counts, decided or not.
+        ends = {partition: end for partition, (_, end) in Broker(settings).offsets(topic).items()}
+        for each in cursor.read_to(ends):
             if (key := each.key()) not in (None, TRUNCATED):
                 is_old = older_than is None or each.offset() < older_than.get(each.partition(), 0)
                 is_live = is_old and each.value() is not None

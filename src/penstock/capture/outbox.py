@@ -13,6 +13,7 @@ from penstock.errors import CaptureError
 from penstock.log.topic import DEAD_LETTERS
 from penstock.log.transactional_writer import Message
 
+Ensure = Callable[[str, bytes | None], str | None]  # makes a topic, or says why it takes no such event
 _TOPIC = re.compile(rb"[A-Za-z0-9._-]{1,200}")
 
 
@@ -29,7 +30,7 @@ class OutboxMessage(msgspec.Struct):
 class OutboxRecords:
     """Makes an event of each row that is inserted; what becomes of the row afterwards does not matter."""
 
-    def __init__(self, outbox: Outbox, shape: TableShape, source: str, ensure: Callable[[str], None]) -> None:
+    def __init__(self, outbox: Outbox, shape: TableShape, source: str, ensure: Ensure) -> None:
         names = [each.name for each in shape.columns]
         wanted = (outbox.topic, outbox.key, outbox.payload)
         missing = [name for name in wanted if name not in names]
@@ -65,7 +66,7 @@ class OutboxRecords:
         return []
 
 
-def outbox_message(source: str, content: bytes, ensure: Callable[[str], None]) -> Message:
+def outbox_message(source: str, content: bytes, ensure: Ensure) -> Message:
     """Return the event of a message; one that can't be read goes to the dead letters."""
     try:
         found = msgspec.json.decode(content, type=OutboxMessage)
@@ -82,21 +83,20 @@ def routed(
     key: bytes | None,
     payload: bytes | None,
     headers: list[tuple[str, bytes]],
-    ensure: Callable[[str], None],
+    ensure: Ensure,
 ) -> Message:
     """Return an event for its topic, or a dead letter where it names none that Kafka takes."""
     if topic is None or not _TOPIC.fullmatch(topic) or topic in (b".", b".."):
-        return _dead(source, key, payload, f"{topic!r} is not a topic's name", ensure)
+        return _dead(source, key, payload, f"{(topic or b'').decode()!r} is not a topic's name", ensure)
     name = topic.decode()
-    ensure(name)
+    if (refusal := ensure(name, key)) is not None:
+        return _dead(source, key, payload, refusal, ensure)
     return name, key, payload, headers or None
 
 
-def _dead(
-    source: str, key: bytes | None, payload: bytes | None, error: str, ensure: Callable[[str], None]
-) -> Message:
+def _dead(source: str, key: bytes | None, payload: bytes | None, error: str, ensure: Ensure) -> Message:
     topic = f"{source}{DEAD_LETTERS}"
-    ensure(topic)
+    ensure(topic, b"")
     return topic, key, payload, [("penstock.dead.error", error.encode())]
 
 

@@ -35,6 +35,7 @@ class Output:
         self._report = report
         self._broker = Broker(settings)
         self._known: set[str] = set()
+        self._compacted: dict[str, bool] = {}
         identity = capture.identity(settings.namespace)
         ledger, timeout = Store(settings).topic(capture.name), _TRANSACTION // timedelta(milliseconds=1)
         roomy = replace(settings, kafka={"message.max.bytes": LARGEST, **settings.kafka})
@@ -71,7 +72,7 @@ class Output:
         """Return what makes the records of a table of this shape."""
         capture, topic = self.capture, self.capture.topic(shape.path)
         if capture.outbox is not None and shape.path == capture.outbox.table:
-            return OutboxRecords(capture.outbox, shape, topic, self._ensure)
+            return OutboxRecords(capture.outbox, shape, topic, self._ensure_for_events)
         if capture.format == "flat-json":
             if not shape.key:
                 raise CaptureError(
@@ -99,7 +100,7 @@ class Output:
         if message.prefix not in self.capture.messages:
             return []
         source = self.capture.topic("messages")
-        return [outbox_message(source, message.content, self._ensure)]
+        return [outbox_message(source, message.content, self._ensure_for_events)]
 
     def refuse_records(self) -> None:
         """Without a position, records that are there are somebody's else, or their ledger was lost."""
@@ -139,6 +140,21 @@ class Output:
     def live_keys(self, path: str, older_than: dict[int, int] | None = None) -> Iterator[bytes]:
         """Yield the keys of which a table's topic has rows."""
         return live_keys(self._settings, self.capture.topic(path), older_than)
+
+    def _ensure_for_events(self, topic: str, key: bytes | None) -> str | None:
+        """Make the topic of an application's event; say why, if it must not or can't be written there.
+
+        Whoever may insert a row chooses the topic: not ours, and none of the captured tables.
+        """
+        if topic.startswith("_") or topic in {self.capture.topic(path) for path in self.capture.tables}:
+            return f"{topic!r} is not for events of applications"
+        self._ensure(topic)
+        if topic not in self._compacted:
+            policy = self._broker.topic(topic).config.get("cleanup.policy", "")
+            self._compacted[topic] = "compact" in policy
+        if key is None and self._compacted[topic]:
+            return f"{topic!r} is compacted and takes no event without a key"
+        return None
 
     def _ensure(self, topic: str, config: dict[str, str] | None = None) -> None:
         if topic not in self._known:

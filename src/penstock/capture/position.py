@@ -7,6 +7,7 @@ from typing import Self
 import msgspec
 
 from penstock.capture.replication import System
+from penstock.capture.snapshot_request import SnapshotRequest
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,9 @@ class TableProgress:
     read: bool = False  # all rows are written, and what is gone is still to be swept
     after: tuple[str, ...] | None = None
     last: tuple[str, ...] | None = None  # where it ends, if only a part is wanted
+    oid: int = 0  # of the table: one that was made again has another
+    key: tuple[str, ...] = ()  # its columns and their types, as records have them
+    behind: int = 0  # a snapshot has to see all transactions before this one
     rows: int = 0
     about: int = 0
     begins: int = 0
@@ -30,6 +34,12 @@ class TableProgress:
         """Return the progress when a chunk is written, the last of its table or not."""
         done = final and not self.sweep
         return replace(self, after=after or self.after, rows=self.rows + rows, read=final, done=done)
+
+
+def fresh(known: TableProgress, sweep: Mapping[int, int]) -> TableProgress:
+    """Return the progress of a table that is to be read again."""
+    offsets = sweep if any(sweep.values()) else {}
+    return TableProgress(oid=known.oid, key=known.key, about=known.about, sweep=offsets)
 
 
 @dataclass(frozen=True)
@@ -45,6 +55,7 @@ class Position:
     index: int = 0
     tables: Mapping[str, TableProgress] = field(default_factory=dict)
     topics: Mapping[str, str] = field(default_factory=dict)  # their ids: one made again has another
+    requests: tuple[SnapshotRequest, ...] = ()  # that wait for their turn
     changes: int = 0
     seen: int = 0
 

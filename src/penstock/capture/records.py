@@ -8,13 +8,14 @@ import msgspec
 
 from penstock.capture.pgoutput import UNCHANGED, Change, Values
 from penstock.capture.tables import Column, TableShape
-from penstock.capture.values import Encoding
+from penstock.capture.values import Encoding, text
 from penstock.log.transactional_writer import Message
 
 Format = Literal["debezium-json", "debezium-avro", "flat-json"]
 FORMATS: tuple[Format, ...] = ("debezium-json", "debezium-avro", "flat-json")
 KeyAndRow = tuple[bytes | None, bytes | None]
 VERSION = "penstock"
+_AMBIGUOUS = ("varbit", "bit", "timetz")  # of which two values may be written alike
 TRUNCATED = b'{"__op":"t"}'
 _quote = msgspec.json.encode
 
@@ -52,8 +53,10 @@ class Records(Protocol):
 class RowEncoder:
     """Writes rows of one shape as JSON objects."""
 
-    def __init__(self, columns: Sequence[Column], encoding: Encoding) -> None:
-        self._encoders = [encoding.of(each.type) for each in columns]
+    def __init__(self, columns: Sequence[Column], encoding: Encoding, *, as_key: bool = False) -> None:
+        self._encoders = [
+            text if as_key and each.type.name in _AMBIGUOUS else encoding.of(each.type) for each in columns
+        ]
         self._names = [b"%b:" % _quote(each.name) for each in columns]
         self._template = b"{%b}" % b",".join(name.replace(b"%", b"%%") + b"%b" for name in self._names)
 
@@ -79,7 +82,7 @@ class _Keys:
 
     def __init__(self, shape: TableShape, encoding: Encoding, *, plain: bool) -> None:
         self._places = shape.key_places
-        self._encoder = RowEncoder(shape.key_columns, encoding)
+        self._encoder = RowEncoder(shape.key_columns, encoding, as_key=True)
         self._plain = plain and len(self._places) == 1
 
     def __call__(self, values: Values) -> bytes | None:
@@ -224,7 +227,8 @@ def _inner(object: dict[str, str]) -> bytes:
 def completed(change: Change) -> Change:
     """Return a change with the values that its update did not touch, as far as the old row has them."""
     after, before = change.after, change.before
-    if after is None or before is None or change.key_only:
+    if after is None or before is None:
         return change
-    filled = [old if new is UNCHANGED else new for new, old in zip(after, before, strict=True)]
+    known = [UNCHANGED if change.key_only and old is None else old for old in before]
+    filled = [old if new is UNCHANGED else new for new, old in zip(after, known, strict=True)]
     return change._replace(after=filled)

@@ -31,6 +31,13 @@ SPELLING = {
     "standard_conforming_strings": "on",
     "client_encoding": "UTF8",
 }
+# A policy that hides rows is an error, and no lock or standby is waited for without an end.
+_BEHAVIOUR = {
+    "row_security": "off",
+    "synchronous_commit": "local",
+    "lock_timeout": "30s",
+    "idle_in_transaction_session_timeout": "0",
+}
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,7 @@ class Replication:
         self._confirmed = 0
         row = self._ask("IDENTIFY_SYSTEM")
         self.system = System(row[0], int(row[1]))
+        self.end = lsns.parse(row[2])  # of the server's log
 
     def create(self, slot: str, *, temporary: bool = False, failover: bool = False) -> NewSlot:
         """Make a slot; its snapshot lives until this connection is used for something else."""
@@ -140,18 +148,25 @@ def connect_replication(dsn: Secret, name: str) -> "psycopg.Connection[tuple[obj
 
 def connect(dsn: Secret, name: str, **more: str) -> "psycopg.Connection[tuple[object, ...]]":
     """Open a connection in which values are spelled as captures expect them."""
-    spelled = " ".join(f"-c {key}={value}" for key, value in SPELLING.items() if key != "client_encoding")
-    info = make_conninfo(
-        dsn.value,
-        application_name=name[:63],
-        options=spelled,
-        client_encoding="UTF8",
-        connect_timeout="10",
-        keepalives_idle="10",
-        keepalives_interval="5",
-        keepalives_count="3",
-        **more,
-    )
+    options = {**SPELLING, **_BEHAVIOUR}
+    spelled = " ".join(f"-c {key}={value}" for key, value in options.items() if key != "client_encoding")
+    try:
+        info = make_conninfo(
+            dsn.value,
+            application_name=name[:63],
+            options=spelled,
+            client_encoding="UTF8",
+            connect_timeout="10",
+            keepalives_idle="10",
+            keepalives_interval="5",
+            keepalives_count="3",
+            **more,
+        )
+    except psycopg.ProgrammingError:  # its text may hold the password
+        raise CaptureError(
+            "the database's address can't be read",
+            hint="postgresql://user:password@host/name; write % as %25",
+        ) from None
     try:
         return psycopg.connect(info, autocommit=True, prepare_threshold=None)
     except psycopg.OperationalError as error:
@@ -159,13 +174,13 @@ def connect(dsn: Secret, name: str, **more: str) -> "psycopg.Connection[tuple[ob
 
 
 def _unreachable(error: psycopg.OperationalError) -> SourceError | CaptureError:
-    said = str(error).strip().splitlines()[-1]
+    said = " ".join(str(error).split())[:300]
     if "authentication failed" in said or "permission denied" in said or "must be superuser" in said:
         return CaptureError(
             f"PostgreSQL does not let the capture in: {said}",
             hint="`penstock capture role NAME` prints what its role needs",
         )
-    return SourceError(f"can't reach PostgreSQL: {said}", hint="is it up? it is tried again")
+    return SourceError(f"can't reach PostgreSQL: {said}", hint="is it up, and the address right?")
 
 
 def _refused(result: "pq.abc.PGresult", command: str) -> SourceError | CaptureError:

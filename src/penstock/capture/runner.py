@@ -12,7 +12,7 @@ from penstock.capture.output import Report
 from penstock.capture.session import Session
 from penstock.capture.store import State, Store
 from penstock.capture.wishes import Wishes
-from penstock.errors import PenstockError, TryAgainError
+from penstock.errors import CaptureHeldError, PenstockError, TryAgainError
 from penstock.settings import Settings
 
 Log = Callable[[str], None]
@@ -56,6 +56,8 @@ class Runner:
                 self._log(f"{error}; again in {pause:.0f} s")
                 self._note("waiting", str(error))
                 stopped.wait(pause)
+            except CaptureHeldError:
+                raise  # the other one is well, and its state is not ours to write
             except PenstockError as error:
                 self._note("failed", str(error))
                 raise
@@ -81,8 +83,9 @@ class Runner:
                 self._note("running")
                 session.run()
         finally:
-            if session.has_begun:  # it was wanted once
-                self._wishes = replace(self._wishes, snapshot_again=False)
+            self._wishes = replace(self._wishes, goes_on=True)
+            if session.has_begun:  # these were wanted once
+                self._wishes = replace(self._wishes, snapshot_again=False, accept_timeline=False)
 
     @contextmanager
     def _watched(self, capture: Capture, ended: threading.Event) -> Iterator[None]:
@@ -96,8 +99,10 @@ class Runner:
             watcher.join()
 
     def _watch(self, capture: Capture, ended: threading.Event) -> None:
-        self._await_change(capture, ended)
-        ended.set()
+        try:
+            self._await_change(capture, ended)
+        finally:  # whatever became of it: a session without its watcher could not be stopped
+            ended.set()
 
     def _await_change(self, capture: Capture, ended: threading.Event) -> None:
         looked_at = time.monotonic()

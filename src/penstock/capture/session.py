@@ -10,15 +10,17 @@ from penstock.capture.following import Following
 from penstock.capture.incremental import IncrementalReader
 from penstock.capture.initial import Beginning
 from penstock.capture.output import Output, Report
-from penstock.capture.position import Position, TableProgress
+from penstock.capture.position import Position, TableProgress, fresh
 from penstock.capture.replication import Replication, connect
 from penstock.capture.slot import Source, refuse_lost
 from penstock.capture.spool import Spool
 from penstock.capture.stream import Stream
-from penstock.capture.tables import Connection
+from penstock.capture.tables import Connection, TableShape
 from penstock.capture.wishes import Stopped, Wishes
-from penstock.errors import CaptureError, PenstockError, SourceError
+from penstock.errors import CaptureError, ChangesLostError, PenstockError, SourceError
 from penstock.settings import Settings
+
+_PATIENCE = 70.0  # seconds: PostgreSQL lets a slot of a lost connection go after a minute
 
 
 class Session:
@@ -45,36 +47,45 @@ class Session:
     def _run(self, opened: ExitStack) -> None:
         source = self._source_on(opened.enter_context(connect(self._dsn, self._name)))
         self._prepare(source)
+        unpublished = source.publish()
         replication = opened.enter_context(Replication(self._dsn, self._name))
         output = Output(self._settings, self._capture, source.database, self._report)
         opened.callback(output.close)
         for path in self._capture.tables:
             output.prepare(source.catalogue.shape(path))
-        position = self._position(source, output, replication)
-        self.has_begun = True
-        spool = Spool(self._settings.data / "captures" / source.slot_name)
+        position = self._position(source, output, replication, unpublished)
+        folder = self._capture.identity(self._settings.namespace).label.replace(":", "@")
+        spool = Spool(self._settings.data / "captures" / folder)
         opened.callback(spool.close)
         Following(source, output, replication, position, spool, self._make_reader).run(self._wishes)
 
     def _prepare(self, source: Source) -> None:
         source.check()
         slot = source.slot()
+        if slot is not None and slot.holder and self._wishes.goes_on:  # it may be what we held before
+            source.await_free(_PATIENCE)
+            slot = source.slot()
         if slot is not None:
             source.refuse_held(slot)
-        source.publish()
 
-    def _position(self, source: Source, output: Output, replication: Replication) -> Position:
+    def _position(
+        self, source: Source, output: Output, replication: Replication, unpublished: set[str]
+    ) -> Position:
         stored = output.position()
-        beginning = Beginning(source, output, self._dsn, self._name, self._wishes)
+        beginning = Beginning(source, output, self._dsn, self._name, self._wishes, self._begun)
         if stored is None or self._wishes.snapshot_again:
             return beginning.begin(replication, stored)
         try:
             position = self._checked(stored, source, output, replication)
-        except CaptureError:
+        except ChangesLostError:
             if self._capture.snapshot != "when-needed":
                 raise
             return beginning.begin(replication, stored)
-        return beginning.keyless(self._with_tables(position))
+        self._begun()
+        return beginning.keyless(self._with_tables(position, source, output, unpublished))
+
+    def _begun(self) -> None:
+        self.has_begun = True
 
     def _checked(
         self, stored: Position, source: Source, output: Output, replication: Replication
@@ -83,16 +94,37 @@ class Session:
         system = replication.system
         if self._wishes.accept_timeline and system.id == stored.system.id:
             stored = replace(stored, system=system)
-        refuse_lost(self._capture.name, source.slot(), stored, system)
+        refuse_lost(self._capture.name, source.slot(), stored, system, replication.end)
         output.refuse_other_topics(stored)
         return replace(stored, topics=output.topic_ids())
 
-    def _with_tables(self, position: Position) -> Position:
-        """Tables that were added since are read while the stream goes on; others are forgotten."""
-        fresh = TableProgress(done=self._capture.snapshot == "never")
-        return replace(
-            position, tables={path: position.tables.get(path, fresh) for path in self._capture.paths}
-        )
+    def _with_tables(
+        self, position: Position, source: Source, output: Output, unpublished: set[str]
+    ) -> Position:
+        """Forget tables that are captured no more, and read those that are new while the stream goes on.
+
+        One that was not published for a while, or was made again, has lost changes: it is read again.
+        """
+        behind = source.newest_transaction() if unpublished else 0
+        tables = {}
+        for path in self._capture.paths:
+            shape, known = source.catalogue.shape(path), position.tables.get(path)
+            if known is not None and path not in unpublished and known.oid in (0, shape.oid):
+                tables[path] = replace(known, oid=shape.oid, key=known.key or shape.key_spelling)
+                continue
+            self._refuse_keyless(path, shape, known)
+            now = TableProgress(oid=shape.oid, key=shape.key_spelling)
+            again = fresh(now, output.ends(path) if path in self._capture.tables else {})
+            skipped = self._capture.snapshot == "never" and known is None
+            tables[path] = replace(again, behind=behind, done=skipped)
+        return replace(position, tables=tables)
+
+    def _refuse_keyless(self, path: str, shape: TableShape, known: TableProgress | None) -> None:
+        if known is not None and not shape.key and path in self._capture.tables:
+            raise ChangesLostError(
+                f"table {path!r} was not published for a while, or was made again, and has no key",
+                hint=f"`penstock capture run {self._capture.name} --snapshot-again` writes all rows again",
+            )
 
     def _source_on(self, connection: Connection) -> Source:
         return Source(connection, self._capture, self._settings.namespace)

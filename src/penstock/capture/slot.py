@@ -10,7 +10,7 @@ from penstock.capture.capture import Capture
 from penstock.capture.position import Position
 from penstock.capture.replication import System
 from penstock.capture.tables import Catalogue, Connection, listed, quoted
-from penstock.errors import CaptureError, SourceError
+from penstock.errors import CaptureError, CaptureHeldError, ChangesLostError, SourceError
 
 _SLOT = """
 select s.active_pid, s.confirmed_flush_lsn::text, s.restart_lsn::text, s.wal_status, s.plugin, s.database,
@@ -20,8 +20,16 @@ select s.active_pid, s.confirmed_flush_lsn::text, s.restart_lsn::text, s.wal_sta
 from pg_replication_slots s left join pg_stat_activity a on a.pid = s.active_pid
 where s.slot_name = %s
 """
+_PUBLICATION = """
+select pubinsert and pubupdate and pubdelete and pubtruncate, pubviaroot, oid::int8
+from pg_publication where pubname = %s
+"""
+_FILTERED = """
+select count(*) from pg_publication_rel
+where prpubid = %s::int8::oid and (prqual is not null or prattrs is not null)
+"""
 _PUBLISHED = "select schemaname || '.' || tablename from pg_publication_tables where pubname = %s"
-_FAILOVER_SINCE, _GENERATED_SINCE, _OLDEST = 170000, 180000, 140000
+_FAILOVER_SINCE, _GENERATED_SINCE, _FILTERS_SINCE, _OLDEST = 170000, 180000, 150000, 140000
 
 
 @dataclass(frozen=True)
@@ -75,23 +83,37 @@ class Source:
         for path in self.capture.paths:
             self.catalogue.facts(path)
 
-    def publish(self) -> None:
-        """Make the publication, or add to it the tables that it lacks."""
-        found = self._one("select 1 from pg_publication where pubname = %s", self.publication)
+    def publish(self) -> set[str]:
+        """Make the publication, or add the tables that it lacks; return which those are."""
+        found = self.connection.execute(_PUBLICATION, [self.publication]).fetchone()
         try:
             if found is None:
                 self.connection.execute(self.publication_command())
-                return
+                return set(self.capture.paths)
+            self._refuse_partial(*found)
             published = {row[0] for row in self.connection.execute(_PUBLISHED, [self.publication])}
             missing = [path for path in self.capture.paths if path not in published]
             if missing:
                 name = quoted(self.publication)
                 self.connection.execute(f"ALTER PUBLICATION {name} ADD TABLE {listed(missing)}")
+            return set(missing)
         except psycopg.errors.InsufficientPrivilege as error:
             raise CaptureError(
                 f"the publication {self.publication!r} lacks tables, and the role may not change it: {error}",
                 hint=f"run what `penstock capture role {self.capture.name}` prints as the tables' owner",
             ) from error
+
+    def _refuse_partial(self, whole: bool, via_root: bool, oid: int) -> None:
+        """A publication that was made by somebody else may leave changes, rows or columns out."""
+        partial = self.version >= _FILTERS_SINCE and self._one(_FILTERED, oid)
+        if whole and via_root and not partial:
+            return
+        what = "rows or columns" if partial else "inserts, updates, deletes or truncates" if via_root else ""
+        raise CaptureError(
+            f"the publication {self.publication!r} "
+            + (f"leaves some {what} out" if what else "has publish_via_partition_root = false"),
+            hint="drop it, and let the capture or `penstock capture role` make it",
+        )
 
     def publication_command(self) -> str:
         """Return the SQL that makes the publication."""
@@ -120,10 +142,14 @@ class Source:
     def refuse_held(self, slot: Slot) -> None:
         """Two at once on one slot: the second learns who has it."""
         if slot.holder:
-            raise CaptureError(
+            raise CaptureHeldError(
                 f"capture {self.capture.name!r} runs already: its slot is held by {slot.holder}",
                 hint="stop that one first; a killed one is let go within wal_sender_timeout",
             )
+
+    def newest_transaction(self) -> int:
+        """Return a number behind all transactions that are open now."""
+        return int(str(self._one("select pg_snapshot_xmax(pg_current_snapshot())::text")))
 
     def await_free(self, seconds: float) -> None:
         """Wait until nobody reads the slot, for a while."""
@@ -140,8 +166,13 @@ class Source:
         self.connection.execute("select pg_drop_replication_slot(%s)", [self.slot_name])
         return True
 
-    def drop_publication(self) -> None:
-        self.connection.execute(f"DROP PUBLICATION IF EXISTS {quoted(self.publication)}")
+    def drop_publication(self) -> bool:
+        """Drop the publication; only its owner may."""
+        try:
+            self.connection.execute(f"DROP PUBLICATION IF EXISTS {quoted(self.publication)}")
+        except psycopg.errors.InsufficientPrivilege:
+            return False
+        return True
 
     def heartbeat(self, content: str = "heartbeat") -> None:
         """Write a message to the log: an idle database would otherwise hold it back for ever."""
@@ -158,28 +189,13 @@ class Source:
         return None if row is None else row[0]
 
 
-def refuse_lost(name: str, slot: Slot | None, position: Position, system: System) -> None:
-    """Refuse to go on where changes between the position and the slot are lost."""
+def refuse_lost(name: str, slot: Slot | None, position: Position, system: System, end: int) -> None:
+    """Refuse to go on where changes between the position and the slot, or the server's end, are lost."""
     again = f"`penstock capture run {name} --snapshot-again` writes all rows again"
     if system.id != position.system.id:
         raise CaptureError(
             f"this is another PostgreSQL: its id is {system.id}, the position is of {position.system.id}",
             hint=f"point the connection at the right one; or, if it was restored from a dump, {again}",
-        )
-    if slot is None:
-        raise CaptureError(
-            "the slot is gone, and changes since the position with it", hint=f"who dropped it? {again}"
-        )
-    if slot.status == "lost":
-        raise CaptureError(
-            "PostgreSQL has given up the slot: it was further behind than max_slot_wal_keep_size",
-            hint=f"raise that setting; {again}",
-        )
-    if slot.confirmed > position.lsn:
-        raise CaptureError(
-            f"the slot stands at {lsns.spell(slot.confirmed)}, beyond the position "
-            f"{lsns.spell(position.lsn)}: it was made again or read by somebody else, and changes are lost",
-            hint=again,
         )
     if system.timeline != position.system.timeline:
         raise CaptureError(
@@ -188,4 +204,25 @@ def refuse_lost(name: str, slot: Slot | None, position: Position, system: System
             "the topics",
             hint=f"if the slot is a failover slot and no change was lost, `penstock capture run {name} "
             f"--accept-timeline`; otherwise {again}",
+        )
+    if slot is None:
+        raise ChangesLostError(
+            "the slot is gone, and changes since the position with it", hint=f"who dropped it? {again}"
+        )
+    if slot.status == "lost":
+        raise ChangesLostError(
+            "PostgreSQL has given up the slot: it was further behind than max_slot_wal_keep_size",
+            hint=f"raise that setting; {again}",
+        )
+    if slot.confirmed > position.lsn:
+        raise ChangesLostError(
+            f"the slot stands at {lsns.spell(slot.confirmed)}, beyond the position "
+            f"{lsns.spell(position.lsn)}: it was made again or read by somebody else, and changes are lost",
+            hint=again,
+        )
+    if position.lsn > end:
+        raise ChangesLostError(
+            f"PostgreSQL's log ends at {lsns.spell(end)}, before the position {lsns.spell(position.lsn)}: it "
+            "was set back, and what is in the topics has not happened any more",
+            hint=again,
         )

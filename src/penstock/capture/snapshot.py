@@ -12,11 +12,19 @@ import psycopg
 
 from penstock.capture.chunks import Chunk, Key, chunks
 from penstock.capture.replication import connect
-from penstock.capture.tables import Connection, TableShape
+from penstock.capture.tables import Connection, TableShape, listed
+from penstock.errors import SourceError
 from penstock.log.transactional_writer import Message
 from penstock.settings import Secret
 
 MakeRecords = Callable[[Chunk, Connection], Iterator[Message]]
+_REWRITTEN = """
+select 1 from pg_class c join pg_namespace n on n.oid = c.relnamespace
+left join pg_partition_tree(c.oid) t on true join pg_class p on p.oid = coalesce(t.relid, c.oid)
+where n.nspname = %s and c.relname = %s and p.relkind = 'r'
+  and p.relfilenode is distinct from pg_relation_filenode(p.oid)
+"""
+_AGAIN = "it is tried again"
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
@@ -43,6 +51,16 @@ class SnapshotReader:
         self._planner, *others = found
         for each in others:
             self._free.put(each)
+
+    def lock(self, paths: list[str]) -> None:
+        """Keep tables from being written anew: to an older snapshot they would be empty."""
+        self._planner.execute(f"LOCK TABLE {listed(paths)} IN ACCESS SHARE MODE")
+        for path in paths:
+            schema, _, name = path.partition(".")
+            if self._planner.execute(_REWRITTEN, [schema, name]).fetchone():
+                raise SourceError(
+                    f"table {path!r} was written anew while it was about to be read", hint=_AGAIN
+                )
 
     def read(
         self, shape: TableShape, size: int, after: Key | None, make: MakeRecords

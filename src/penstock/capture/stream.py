@@ -21,7 +21,7 @@ class CapturedTable:
 
     path: str
     records: Records
-    complete: Callable[[Values], Values]  # finds the large values that an update left out
+    complete: Callable[[Values, int], Values]  # finds large values that an update of a transaction left out
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class Stream:
             self._note(table, change)
         if change.after is not None and UNCHANGED in change.after:
             change = completed(change)
-            change = change._replace(after=table.complete(change.after or []))
+            change = change._replace(after=table.complete(change.after or [], self._origin.xid or 0))
         made, batch = table.records.of(change, self._origin, lsn), self.batch
         batch.messages += made
         batch.changes += 1
@@ -192,7 +192,7 @@ class Stream:
     def _message(self, message: pgoutput.Message) -> None:
         due = self.is_due() if message.transactional else message.lsn >= self.position.lsn
         if message.prefix == OWN:
-            self._on_own(message.content.decode(), due)
+            self._on_own(message.content.decode(errors="replace"), due)
         elif due:
             made = self._on_message(message)
             self.batch.messages += made

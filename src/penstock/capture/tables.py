@@ -14,11 +14,15 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 _TABLES = """
 select n.nspname, c.relname, c.oid::int8, c.relreplident::text, c.relkind::text, c.relispartition,
-       greatest(c.reltuples, 0)::int8 + coalesce((
-           select sum(greatest(p.reltuples, 0))::int8
+       (case when c.reltuples > 0 then c.reltuples else pg_relation_size(c.oid) / 100 end)::int8 + coalesce((
+           select sum(case when p.reltuples > 0 then p.reltuples else pg_relation_size(p.oid) / 100 end)::int8
            from pg_partition_tree(c.oid) t join pg_class p on p.oid = t.relid
            where t.isleaf and p.oid <> c.oid
-       ), 0)
+       ), 0),
+       pg_total_relation_size(c.oid) + coalesce((
+           select sum(pg_total_relation_size(t.relid))::int8 from pg_partition_tree(c.oid) t where t.isleaf
+       ), 0),
+       exists (select from pg_inherits i where i.inhparent = c.oid) and c.relkind = 'r'
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
 where n.nspname = %s and c.relname = %s
 """
@@ -34,6 +38,8 @@ join pg_attribute a on a.attnum = k.number
 where c.oid = %s::int8::oid and a.attrelid = c.oid and k.place <= i.indnkeyatts
   and case when c.relreplident = 'i' then i.indisreplident else i.indisprimary end
 """
+
+_SMALL, _WIDE = 32 * 1024 * 1024, 64 * 1024  # bytes, of a chunk and of a row that nothing is known of
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,12 @@ class TableShape:
     name: str
     columns: tuple[Column, ...]
     key: tuple[str, ...] = ()
+    oid: int = 0
+
+    @property
+    def key_spelling(self) -> tuple[str, ...]:
+        """The names and types of the key: where they change, so do the keys of all records."""
+        return tuple(f"{each.name} {each.type.name}" for each in self.key_columns)
 
     @property
     def path(self) -> str:
@@ -85,6 +97,14 @@ class TableFacts:
     identity: str  # the replica identity: d, n, f or i
     partitioned: bool
     rows: int  # about as many
+    size: int  # in bytes, with its large values
+
+    def chunk(self, wanted: int) -> int:
+        """Return how many rows are read at once: as many as wanted, if they are not large."""
+        if self.size < _SMALL:
+            return wanted
+        width = self.size // max(self.rows, 1) if self.rows else _WIDE
+        return max(1, min(wanted, _SMALL // max(width, 1)))
 
 
 class Catalogue:
@@ -103,11 +123,16 @@ class Catalogue:
                 f"there is no table {path!r} in the database",
                 hint="name tables with their schema, as public.orders; are they in another database?",
             )
-        _, _, oid, identity, kind, is_part, rows = row
+        _, _, oid, identity, kind, is_part, rows, size, has_children = row
         if kind not in ("r", "p") or is_part:
             what = "a partition: name the table that it is a part of" if is_part else "no table"
             raise CaptureError(f"{path!r} is {what}", hint="views and foreign tables can't be captured")
-        return TableFacts(oid, identity, kind == "p", rows)
+        if has_children:
+            raise CaptureError(
+                f"{path!r} has children by inheritance, whose rows are in no change of it",
+                hint="capture them, or make it a partitioned table",
+            )
+        return TableFacts(oid, identity, kind == "p", rows, size)
 
     def shape(self, path: str) -> TableShape:
         """Return a table as it is now, with the columns that the stream has of it."""
@@ -120,7 +145,7 @@ class Catalogue:
             Column(name, type, required, bool(generated))
             for (name, _, _, required, generated), type in zip(rows, types, strict=True)
         )
-        return TableShape(schema, name, columns, self._key(oid, [each.name for each in columns]))
+        return TableShape(schema, name, columns, self._key(oid, [each.name for each in columns]), oid)
 
     def shape_of(self, relation: Relation) -> TableShape:
         """Return the table that the stream describes, with what the catalogue knows of its types.
@@ -138,7 +163,7 @@ class Catalogue:
         known = self._key(relation.id, [each.name for each in relation.columns])
         is_known = relation.identity not in "di" or set(known) == set(sent)
         key = known if is_known else sent  # in the order of its index
-        return TableShape(relation.schema, relation.table, columns, key)
+        return TableShape(relation.schema, relation.table, columns, key, relation.id)
 
     def _key(self, oid: int, names: Sequence[str]) -> tuple[str, ...]:
         row = self._connection.execute(_KEY, [oid]).fetchone()

@@ -12,7 +12,7 @@ with recursive wanted as (
     select t.* from pg_type t join wanted w on t.oid in (w.typbasetype, w.typelem)
 )
 select oid::int8, typname::text, typtype::text, typbasetype::int8, typtypmod, typelem::int8,
-       typcategory::text
+       typcategory::text, typdelim::text
 from wanted
 """
 
@@ -59,7 +59,7 @@ class Types:
 
     def __init__(self, connection: "psycopg.Connection[tuple[object, ...]]") -> None:
         self._connection = connection
-        self._rows: dict[int, tuple[str, str, int, int, int, str]] = {}
+        self._rows: dict[int, tuple[str, str, int, int, int, str, str]] = {}
 
     def resolve(self, columns: Iterable[tuple[int, int]]) -> list[Type]:
         """Return the types of columns, given by (number, modifier)."""
@@ -77,9 +77,9 @@ class Types:
     def _resolved(self, oid: int, modifier: int) -> Type:
         if oid not in self._rows:
             return UNKNOWN  # it was dropped since
-        name, kind, base, own_modifier, element, category = self._rows[oid]
+        name, kind, base, own_modifier, element, category, delimiter = self._rows[oid]
         if kind == "d":
             return self._resolved(base, own_modifier)
-        if category == "A" and element:
+        if category == "A" and element and delimiter == ",":  # others are rare, and stay text
             return Type(name, modifier, self._resolved(element, modifier))
         return Type(name, modifier, is_enum=kind == "e")

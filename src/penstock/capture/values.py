@@ -74,7 +74,7 @@ class Encoding:
         scale = type.scale
         if scale is None:
             return lambda text: _variable_scale(plain(text))
-        return lambda text: b'"%b"' % base64.b64encode(unscaled(Decimal(plain(text).decode()), scale))
+        return lambda text: _fixed_scale(plain(text), scale)
 
 
 def text(value: bytes) -> bytes:
@@ -216,7 +216,12 @@ def bits(value: bytes) -> bytes:
 
 def unscaled(value: Decimal, scale: int) -> bytes:
     """Return a number as Java writes it: what it is without its point, in as few bytes as can be."""
-    whole = int(value.scaleb(scale))
+    sign, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int):
+        raise ValueError(f"{value} has no digits")
+    whole, shift = int("".join(map(str, digits))), exponent + scale
+    whole = whole * int(10**shift) if shift >= 0 else whole // int(10**-shift)
+    whole = -whole if sign else whole
     return whole.to_bytes((whole + (whole < 0)).bit_length() // 8 + 1, "big", signed=True)
 
 
@@ -228,12 +233,18 @@ def nested(items: list[object], encode: Encode) -> bytes:
     )
 
 
+def _fixed_scale(value: bytes, scale: int) -> bytes:
+    """The bytes of a number's digits; NaN and infinity have none, and are null, as with Debezium."""
+    found = Decimal(value.decode())
+    return b'"%b"' % base64.b64encode(unscaled(found, scale)) if found.is_finite() else b"null"
+
+
 def _variable_scale(value: bytes) -> bytes:
     """A number of which every value has a scale of its own."""
     found = Decimal(value.decode())
     exponent = found.as_tuple().exponent
     if not isinstance(exponent, int):
-        return b'"%b"' % value  # NaN and infinity have no digits
+        return b"null"
     scale = max(0, -exponent)
     return b'{"scale":%d,"value":"%b"}' % (scale, base64.b64encode(unscaled(found, scale)))
 

@@ -9,6 +9,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from penstock.capture.pgoutput import Values
+from penstock.capture.position import TableProgress
 from penstock.capture.tables import TableShape
 
 _REMEMBERED = 100_000  # transactions
@@ -84,10 +85,14 @@ class CommittedTransactions:
 
 @dataclass(frozen=True)
 class ReadChunk:
-    """The rows of a chunk as they were read, and where the next one begins."""
+    """The rows of a chunk as they were read, and where the next one begins.
+
+    It counts only if the table's progress is still the one that it was read for.
+    """
 
     id: str
     path: str
+    progress: TableProgress
     shape: TableShape
     rows: list[Values]
     last: tuple[str, ...] | None

@@ -14,6 +14,7 @@ class Wishes:
 
     accept_timeline: bool = False
     snapshot_again: bool = False
+    goes_on: bool = False  # whether a session of the same process came before
     chunk: int = 20_000
     readers: int = 2
     stopped: threading.Event = field(default_factory=threading.Event)

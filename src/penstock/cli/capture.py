@@ -3,6 +3,7 @@
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Change capture: a database's tables as topics.", no_args_is_help=True)
 _PATIENCE = 20.0  # seconds
-_COLUMNS = ("capture", "state", "behind", "retained", "seconds", "changes", "snapshot", "error")
+_COLUMNS = ("capture", "state", "behind", "retained", "seconds", "changes", "snapshot")
 _FIXED = ("format", "prefix", "slot", "publication", "connection", "partitions", "decimals", "intervals")
 
 
@@ -41,7 +42,7 @@ def add(
     slot: Annotated[str, typer.Option(help="The replication slot; penstock_NAME if none is given.")] = "",
     publication: Annotated[str, typer.Option(help="penstock_NAME if none is given.")] = "",
     debezium: Annotated[Path | None, typer.Option(help="A connector's JSON to take all this from.")] = None,
-    update: Annotated[bool, typer.Option("--update", help="Change the tables of one that is there.")] = False,
+    update: Annotated[bool, typer.Option("--update", help="Add tables to one that is there.")] = False,
 ) -> None:
     """Declare a capture; `penstock capture run NAME` starts it.
 
@@ -70,7 +71,7 @@ def add(
             slot=slot,
             publication=publication,
         )
-    _refuse_other(Store(settings), capture, update=update)
+    capture = _updated(Store(settings), capture, update=update)
     with _source(settings, capture) as source:
         source.check()
         for each in advice(source):
@@ -189,7 +190,8 @@ def remove(
         with _source(settings, capture) as source:
             source.await_free(_PATIENCE)
             source.drop_slot()
-            source.drop_publication()
+            if not source.drop_publication():
+                console.print(f"the role may not drop the publication {source.publication}", markup=False)
     store.remove(name)
     console.print(f"removed {name}; its topics stay", markup=False)
 
@@ -206,12 +208,16 @@ def snapshot(
     Example: penstock capture snapshot shop public.orders --after 1000 --last 2000
     """
     from penstock.capture import Store
-    from penstock.capture.requests import SnapshotRequest
+    from penstock.capture.requests import send
+    from penstock.capture.snapshot_request import SnapshotRequest
 
     settings = Settings.load()
     with _source(settings, Store(settings).get(name)) as source:
-        SnapshotRequest(table, _key(after), _key(last)).send(source)
-    console.print(f"{table} is read again; `penstock capture status {name}` shows how far", markup=False)
+        send(SnapshotRequest(table, _key(after), _key(last)), source)
+    console.print(
+        f"{table} is read again as soon as {name} runs; `penstock capture status {name}` shows how far",
+        markup=False,
+    )
 
 
 @app.command()
@@ -231,16 +237,24 @@ def classes(name: str) -> None:
 
 
 @app.command()
-def role(name: str, as_: Annotated[str, typer.Option("--as", help="The role's name.")] = "penstock") -> None:
+def role(
+    name: str,
+    as_: Annotated[str, typer.Option("--as", help="The role's name.")] = "penstock",
+    tables: Annotated[str, typer.Option(help="Of a capture that is not there yet.")] = "",
+    connection: Annotated[str | None, typer.Option(help="Any that reaches the database.")] = None,
+) -> None:
     """Print the SQL of a role that may capture, and no more.
 
-    Example: penstock capture role shop --as shop_capture
+    Example: penstock capture role shop --as shop_capture --tables public.orders
     """
-    from penstock.capture import Store
+    from penstock.capture import Capture, Store
     from penstock.capture.role import role_script
 
     settings = Settings.load()
-    with _source(settings, Store(settings).get(name)) as source:
+    capture = Capture(name, tables=_listed(tables)) if tables else Store(settings).get(name)
+    if connection is not None:
+        capture = replace(capture, connection=connection)
+    with _source(settings, capture) as source:
         typer.echo(role_script(source, as_))
 
 
@@ -258,21 +272,30 @@ def _source(settings: Settings, capture: "Capture") -> "Iterator[Source]":
             raise CaptureError(f"PostgreSQL refuses: {error}") from error
 
 
-def _refuse_other(store: "Store", capture: "Capture", *, update: bool) -> None:
-    if capture.name not in store.names():
-        return
+def _updated(store: "Store", capture: "Capture", *, update: bool) -> "Capture":
+    """Return what is to be written down: of one that is there, only what was given changes."""
+    if not store.has(capture.name):
+        return capture
     known = store.get(capture.name)
     if not update:
         raise CaptureError(
             f"there is a capture {capture.name!r} already",
-            hint="add --update to change its tables, or `penstock capture remove` it first",
+            hint="add --update to give it more tables, or `penstock capture remove` it first",
         )
-    other = [each for each in _FIXED if getattr(known, each) != getattr(capture, each)]
+    plain = type(capture)(capture.name, tables=capture.tables or known.tables)
+    given = [name for name in _FIXED if getattr(capture, name) != getattr(plain, name)]
+    other = [name for name in given if getattr(known, name) != getattr(capture, name)]
     if other:
         raise CaptureError(
             f"{other[0]} is {getattr(known, other[0])!r} in the capture that is there, and can't change",
             hint="add a capture of another name",
         )
+    return replace(
+        known,
+        tables=tuple(dict.fromkeys([*known.tables, *capture.tables])),
+        outbox=capture.outbox or known.outbox,
+        messages=capture.messages or known.messages,
+    )
 
 
 def _listed(text: str) -> tuple[str, ...]:

@@ -27,7 +27,8 @@ class CaptureScreen:
         )
         self._console = console
         self._tasks: dict[str, TaskID] = {}
-        self._said_at, self._is_following = time.monotonic(), False
+        self._logged_at, self._is_following = time.monotonic(), False
+        self._reads, self._last = False, ""  # whether rows were read, and the last line
 
     def __enter__(self) -> "CaptureScreen":
         self._bars.start()
@@ -44,14 +45,13 @@ class CaptureScreen:
         """Show how far a capture is."""
         if self._console.is_terminal:
             self._draw(position)
+        self._reads = self._reads or bool(position.pending)
         if not position.pending and not self._is_following:
-            self._is_following, self._said_at = True, time.monotonic()
-            rows = sum(each.rows for each in position.tables.values())
-            tables = "1 table" if len(position.tables) == 1 else f"{len(position.tables)} tables"
-            self.log(f"snapshot: {rows:,} rows of {tables}; now every change")
-        elif time.monotonic() - self._said_at > _EVERY:
-            self._said_at = time.monotonic()
-            self.log(_summary(position))
+            self._is_following, self._logged_at = True, time.monotonic()
+            self.log(_beginning(position, self._reads))
+        elif time.monotonic() - self._logged_at > _EVERY and (line := _summary(position)) != self._last:
+            self._logged_at, self._last = time.monotonic(), line
+            self.log(line)
 
     def _draw(self, position: "Position") -> None:
         for path, each in position.tables.items():
@@ -62,10 +62,20 @@ class CaptureScreen:
                 self._bars.update(self._tasks[path], completed=each.rows, total=max(total, 1))
 
 
+def _beginning(position: "Position", reads: bool) -> str:
+    if not reads:
+        return "going on where it was: every change"
+    rows = sum(each.rows for each in position.tables.values())
+    tables = "1 table" if len(position.tables) == 1 else f"{len(position.tables)} tables"
+    return f"snapshot: {rows:,} rows of {tables}; now every change"
+
+
 def _summary(position: "Position") -> str:
     pending = position.pending
     if pending:
         each = position.tables[pending[0]]
         return f"snapshot of {pending[0]}: {each.rows:,} of about {max(each.about, each.rows):,} rows"
+    if not position.changes:
+        return "no changes yet"
     at = datetime.fromtimestamp(position.seen / 1e6, UTC).isoformat(timespec="seconds")
     return f"{position.changes:,} changes; the last transaction was committed at {at}"

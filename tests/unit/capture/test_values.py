@@ -115,3 +115,10 @@ def test_arrays_of_any_text_come_back(items):
 
     literal = "{" + ",".join(map(quoted, items)) + "}"
     assert elements(literal.encode()) == [None if each is None else each.encode() for each in items]
+
+
+def test_a_precise_number_has_all_its_digits():
+    encode = Encoding(decimals="precise").of(Type("numeric", modifier=(38 << 16 | 2) + 4))
+    made = base64.b64decode(json.loads(encode(b"123456789012345678901234567890123456.78")))
+    assert int.from_bytes(made, "big", signed=True) == 12345678901234567890123456789012345678
+    assert encode(b"NaN") == b"null"

@@ -1,0 +1,18 @@
+"""A wish to read a table, or a range of its keys, again."""
+
+from dataclasses import dataclass
+
+Key = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SnapshotRequest:
+    """A table that is to be read again, or only its rows behind the key `after`, up to `last`."""
+
+    path: str
+    after: Key | None = None
+    last: Key | None = None
+
+    @property
+    def is_range(self) -> bool:
+        return self.after is not None or self.last is not None
