@@ -8,7 +8,7 @@ import pytest
 from tests.capture.running import Database, records
 
 from penstock.capture import Outbox
-from penstock.capture.records import TRUNCATED
+from penstock.capture.debezium_records import TRUNCATED
 from penstock.log.cursor import Cursor
 from penstock.registry import Registry
 

@@ -10,10 +10,11 @@ import pytest
 from tests.capture.running import Database
 
 from penstock.capture import Runner, Store, Wishes
+from penstock.capture.lost import refuse_lost
 from penstock.capture.position import Position
 from penstock.capture.replication import System, connect
 from penstock.capture.role import role_script
-from penstock.capture.slot import Slot, Source, refuse_lost
+from penstock.capture.slot import Slot, Source
 from penstock.capture.status import status
 from penstock.errors import CaptureError, ChangesLostError
 from penstock.log import Broker

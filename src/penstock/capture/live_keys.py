@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 
-from penstock.capture.records import TRUNCATED
+from penstock.capture.debezium_records import TRUNCATED
 from penstock.log import Broker
 from penstock.log.cursor import Cursor
 from penstock.settings import Settings

@@ -7,11 +7,12 @@ from functools import cached_property
 
 from penstock.capture.avro import AvroRecords
 from penstock.capture.capture import LARGEST, Capture
+from penstock.capture.debezium_records import DebeziumRecords
 from penstock.capture.live_keys import live_keys
 from penstock.capture.outbox import OutboxRecords, outbox_message
 from penstock.capture.pgoutput import Message as DatabaseMessage
 from penstock.capture.position import Position
-from penstock.capture.records import DebeziumRecords, FlatRecords, Records
+from penstock.capture.records import FlatRecords, Records
 from penstock.capture.store import POSITION, Store
 from penstock.capture.tables import TableShape
 from penstock.errors import CaptureError

@@ -9,10 +9,11 @@ from penstock.capture.capture import Capture
 from penstock.capture.following import Following
 from penstock.capture.incremental import IncrementalReader
 from penstock.capture.initial import Beginning
+from penstock.capture.lost import refuse_lost
 from penstock.capture.output import Output, Report
 from penstock.capture.position import Position, TableProgress, fresh
 from penstock.capture.replication import Replication, connect
-from penstock.capture.slot import Source, refuse_lost
+from penstock.capture.slot import Source
 from penstock.capture.spool import Spool
 from penstock.capture.stream import Stream
 from penstock.capture.tables import Connection, TableShape

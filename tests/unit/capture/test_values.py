@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.capture import values
+from penstock.capture import times, values
 from penstock.capture.arrays import elements
 from penstock.capture.chunks import copied_row
 from penstock.capture.types import Type
@@ -74,15 +74,15 @@ def test_arrays_are_lists_with_nulls_and_dimensions():
 @given(st.datetimes(min_value=datetime(1, 1, 1), max_value=datetime(9999, 12, 31)))
 def test_times_are_exact_to_the_microsecond(moment):
     spelled = moment.isoformat(sep=" ").encode()
-    assert values.timestamp_micros(spelled) == (moment - EPOCH) // timedelta(microseconds=1)
-    zoned = json.loads(values.zoned(spelled + b"+00"))
+    assert times.timestamp_micros(spelled) == (moment - EPOCH) // timedelta(microseconds=1)
+    zoned = json.loads(times.zoned(spelled + b"+00"))
     assert datetime.fromisoformat(zoned) == moment.replace(tzinfo=UTC)
 
 
 @given(st.dates())
 def test_days_are_those_since_1970(day):
-    assert values.days(day.isoformat().encode()) == b"%d" % (day - date(1970, 1, 1)).days
-    assert values._far_days(day.isoformat()) == (day - date(1970, 1, 1)).days
+    assert times.days(day.isoformat().encode()) == b"%d" % (day - date(1970, 1, 1)).days
+    assert times._far_days(day.isoformat()) == (day - date(1970, 1, 1)).days
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=3, min_value=-(10**15), max_value=10**15))
