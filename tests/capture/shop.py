@@ -64,7 +64,7 @@ class Shop:
                     while not self.stopped.wait(self.random.random() * 0.01):
                         self.transaction(connection)
                         self.transactions += 1
-            except psycopg.Error:
+            except (psycopg.Error, psycopg.Rollback):  # killed, maybe in the middle of a rollback
                 self.stopped.wait(0.2)
 
     def transaction(self, connection) -> None:
