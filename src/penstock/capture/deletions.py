@@ -22,7 +22,7 @@ def delete_rows(
 
 def swept(output: Output, records: Records, path: str, position: Position, origin: Origin) -> Position:
     """Delete what was gone before a snapshot was taken again; return the position when that is done."""
-    keys = output.live_keys(path, dict(position.tables[path].sweep))
+    keys = output.live_keys(path, position.tables[path], swept=True)
     delete_rows(output, records, keys, position, origin, position.lsn)
     done = position.with_table(path, replace(position.tables[path], done=True, sweep={}))
     output.write([], done)

@@ -146,14 +146,22 @@ class Following:
         stream.batch = Batch()
         for each in truncations:
             self._delete(each, before)
+            position = self._emptied(position, each.table.path)
         emptied = [each.table.records.truncation(each.origin, each.lsn) for each in truncations]
         self._output.write(chain.from_iterable(emptied), position)
         self._wrote(position)
 
+    def _emptied(self, position: Position, path: str) -> Position:
+        """Remember where a table was emptied: the next time, only what comes after it is read."""
+        known = position.tables.get(path)
+        if known is None or path not in self._capture.tables:
+            return position
+        return position.with_table(path, replace(known, emptied=self._output.ends(path)))
+
     def _delete(self, truncation: Truncation, position: Position) -> None:
         table = truncation.table
         if table.records.has_key:
-            keys = self._output.live_keys(table.path)
+            keys = self._output.live_keys(table.path, position.tables.get(table.path))
             delete_rows(self._output, table.records, keys, position, truncation.origin, truncation.lsn)
 
     def _read_chunks(self) -> None:

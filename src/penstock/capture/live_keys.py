@@ -12,14 +12,21 @@ from penstock.settings import Settings
 _ADD, _REMOVE = "insert or ignore into live values (?)", "delete from live where key = ?"
 
 
-def live_keys(settings: Settings, topic: str, older_than: Mapping[int, int] | None = None) -> Iterator[bytes]:
+def live_keys(
+    settings: Settings,
+    topic: str,
+    start: Mapping[int, int],
+    older_than: Mapping[int, int] | None = None,
+) -> Iterator[bytes]:
     """Yield the keys whose newest record is a row, of those with nothing from the given offsets on.
 
-    They are kept in a file meanwhile, because there may be many.
+    Before `start` no row is left: the table was emptied there. The keys are kept in a file meanwhile, because
+    there may be many.
     """
     with Cursor(topic, settings) as cursor, closing(sqlite3.connect("")) as store:
         store.execute("create table live (key blob primary key) without rowid")
-        cursor.start()
+        firsts = cursor.beginnings()
+        cursor.go_to({each: max(first, start.get(each, 0)) for each, first in firsts.items()})
         # A commit is answered before its marks are everywhere: what is written counts, decided or not.
         ends = {partition: end for partition, (_, end) in Broker(settings).offsets(topic).items()}
         for each in cursor.read_to(ends):

@@ -11,7 +11,7 @@ from penstock.capture.debezium_records import DebeziumRecords
 from penstock.capture.live_keys import live_keys
 from penstock.capture.outbox import OutboxRecords, outbox_message
 from penstock.capture.pgoutput import Message as DatabaseMessage
-from penstock.capture.position import Position
+from penstock.capture.position import Position, TableProgress
 from penstock.capture.records import FlatRecords, Records
 from penstock.capture.store import POSITION, Store
 from penstock.capture.tables import TableShape
@@ -138,9 +138,11 @@ class Output:
         """Return where a table's topic ends."""
         return dict(self._broker.committed_end(self.capture.topic(path)))
 
-    def live_keys(self, path: str, older_than: dict[int, int] | None = None) -> Iterator[bytes]:
-        """Yield the keys of which a table's topic has rows."""
-        return live_keys(self._settings, self.capture.topic(path), older_than)
+    def live_keys(self, path: str, progress: TableProgress | None, *, swept: bool = False) -> Iterator[bytes]:
+        """Yield the keys of which a topic has rows; if `swept`, those that a snapshot did not find."""
+        start = progress.emptied if progress else {}
+        older_than = progress.sweep if progress and swept else None
+        return live_keys(self._settings, self.capture.topic(path), start, older_than)
 
     def _ensure_for_events(self, topic: str, key: bytes | None) -> str | None:
         """Make the topic of an application's event; say why, if it must not or can't be written there.

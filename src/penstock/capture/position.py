@@ -29,6 +29,7 @@ class TableProgress:
     about: int = 0
     begins: int = 0
     sweep: Mapping[int, int] = field(default_factory=dict)
+    emptied: Mapping[int, int] = field(default_factory=dict)  # offsets before which no row is left
 
     def with_chunk(self, after: tuple[str, ...] | None, rows: int, *, final: bool) -> "TableProgress":
         """Return the progress when a chunk is written, the last of its table or not."""
@@ -39,7 +40,9 @@ class TableProgress:
 def fresh(known: TableProgress, sweep: Mapping[int, int]) -> TableProgress:
     """Return the progress of a table that is to be read again."""
     offsets = sweep if any(sweep.values()) else {}
-    return TableProgress(oid=known.oid, key=known.key, about=known.about, sweep=offsets)
+    return TableProgress(
+        oid=known.oid, key=known.key, about=known.about, sweep=offsets, emptied=known.emptied
+    )
 
 
 @dataclass(frozen=True)
