@@ -64,6 +64,7 @@ def model(settings, spark):
     return train(spark, settings)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_as_a_stream_it_emits_what_the_log_calls_for(settings, spark, tmp_path, model):
     place = replace(settings, data=tmp_path)

@@ -90,6 +90,7 @@ def penstock(command, *words, settings):
     )
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_flows_that_are_killed_give_the_results_of_the_log(settings, log, tmp_path):
     events, rest = log

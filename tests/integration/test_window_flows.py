@@ -66,6 +66,7 @@ def send(settings, events):
         producer.send_all(views, events)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_windows_that_are_killed_give_the_results_of_the_log(settings, log, tmp_path, spark):
     place = replace(settings, data=tmp_path, spark=quick.SPARK)
