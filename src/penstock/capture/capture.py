@@ -65,7 +65,6 @@ class Capture:
     heartbeat: str = "10 seconds"
     outbox: Outbox | None = None
     messages: tuple[str, ...] = ()
-    transactions: bool = False
     failover: bool = True
     paused: bool = field(default=False, kw_only=True)
 

@@ -19,7 +19,7 @@ _IGNORED = re.compile(
     r"connector\.class|tasks\.max|name|plugin\.name|database\.\w+(\.\w+)*|topic\.creation\..*|"
     r"errors\..*|max\.(batch|queue)\..*|poll\.interval\.ms|snapshot\.(fetch\.size|max\.threads|locking\.mode)|"
     r"publication\.autocreate\.mode|slot\.(drop\.on\.stop|max\.retries|retry\.delay\.ms)|tombstones\.on\.delete|"
-    r"heartbeat\..*|status\.update\.interval\.ms|(key|value)\.converter(\..*)?|provide\.transaction\.metadata"
+    r"heartbeat\..*|status\.update\.interval\.ms|(key|value)\.converter(\..*)?"
 )
 _KNOWN = {
     "topic.prefix",
@@ -37,6 +37,7 @@ _FIXED = {
     "binary.handling.mode": "bytes",
     "hstore.handling.mode": "json",
     "tombstones.on.delete": "true",
+    "provide.transaction.metadata": "false",
     "unavailable.value.placeholder": "",
 }
 
@@ -64,7 +65,6 @@ def from_connector(name: str, text: str, connection: str | None) -> Capture:
         decimals=config.get("decimal.handling.mode", "precise"),  # type: ignore[arg-type]
         intervals=config.get("interval.handling.mode", "numeric"),  # type: ignore[arg-type]
         heartbeat=f"{int(heartbeat)} ms" if int(heartbeat) else "10 seconds",
-        transactions=config.get("provide.transaction.metadata") == "true",
         failover=config.get("slot.failover", "false") == "true",
     )
 
