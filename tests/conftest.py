@@ -9,6 +9,7 @@ from penstock.local import running
 from penstock.process import session
 from penstock.settings import Secret, Settings
 from tests import quick
+from tests.capture.running import Database
 
 LONGEST = (
     "test_chaos.py",
@@ -59,6 +60,14 @@ def settings():
 def unique():
     """A name that no other test has."""
     return new_id().replace("-", "")[-12:]
+
+
+@pytest.fixture
+def database(settings, unique):
+    """A schema of a test's own in the database, and what captures of it have written."""
+    made = Database(settings, f"s{unique}")
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="session")

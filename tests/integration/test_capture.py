@@ -5,19 +5,12 @@ import json
 
 import fastavro
 import pytest
-from tests.capture.running import Database, records
+from tests.capture.running import records
 
 from penstock.capture import Outbox
 from penstock.capture.debezium_records import TRUNCATED
 from penstock.log.cursor import Cursor
 from penstock.registry import Registry
-
-
-@pytest.fixture
-def database(settings, unique):
-    made = Database(settings, f"s{unique}")
-    yield made
-    made.close()
 
 
 def ops(found):

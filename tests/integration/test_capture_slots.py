@@ -21,13 +21,6 @@ from penstock.log import Broker
 from penstock.settings import Secret
 
 
-@pytest.fixture
-def database(settings, unique):
-    made = Database(settings, f"s{unique}")
-    yield made
-    made.close()
-
-
 def position(**more):
     return Position(**{"system": System("7", 1), "lsn": 100} | more)
 

@@ -7,7 +7,7 @@ import time
 import psycopg
 import pytest
 from tests.capture.process import CaptureProcess
-from tests.capture.running import Database, records
+from tests.capture.running import records
 
 from penstock.capture import Outbox, Store
 from penstock.capture.replication import connect
@@ -18,13 +18,6 @@ from penstock.errors import CaptureError
 from penstock.testing import PointListener
 
 BEFORE = "capture.before-commit"
-
-
-@pytest.fixture
-def database(settings, unique):
-    made = Database(settings, f"s{unique}")
-    yield made
-    made.close()
 
 
 def rows_of(found, name="id"):
@@ -231,6 +224,29 @@ def test_a_table_that_was_not_published_or_made_again_is_read_again(database):
     assert rows_of(database.records(capture, "t"))[0] == [9, 10]
 
 
+@pytest.mark.parametrize("point", [BEFORE, "capture.after-commit"])
+def test_killed_while_a_table_is_published_again_it_is_read_again_all_the_same(database, tmp_path, point):
+    database.execute("create table t (id int primary key)")
+    database.execute("insert into t values (1)")
+    capture = database.capture("t")
+    with database.running(capture):
+        pass
+    database.execute(f"alter publication {capture.publication_name('')} drop table t")
+    database.execute("insert into t values (2)")
+    reached = []
+    with PointListener(lambda found, _: found == point and not reached.append(found)) as points:
+        process = CaptureProcess(database.settings, capture.name, tmp_path, points=points)
+        process.start()
+        deadline = time.monotonic() + 60
+        while not reached and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.kill()
+    assert reached
+    with database.running(capture):
+        database.execute("insert into t values (3)")
+    assert rows_of(database.records(capture, "t"))[0] == [1, 2, 3]
+
+
 def test_a_table_that_is_renamed_at_work_is_noticed(database):
     database.execute("create table t (id int primary key)")
     capture = database.capture("t")
@@ -252,6 +268,23 @@ def test_a_key_that_is_renamed_brings_all_rows_under_their_new_keys(database):
     for each in database.records(capture, "t"):
         (live.discard if each.value is None else live.add)(json.dumps(each.key))
     assert live == {'{"number": 2}'}
+
+
+def test_a_key_that_is_renamed_in_a_backlog_leaves_no_old_record_behind(database):
+    database.execute("create table t (id int primary key)")
+    database.execute("insert into t values (1), (2)")
+    capture = database.capture("t")
+    with database.running(capture):
+        pass
+    database.execute("insert into t values (3)")
+    database.execute("alter table t rename id to number")
+    database.execute("delete from t where number = 1")
+    with database.running(capture):
+        database.await_written(capture)
+    live = set()
+    for each in database.records(capture, "t"):
+        (live.discard if each.value is None else live.add)(json.dumps(each.key))
+    assert live == {'{"number": 2}', '{"number": 3}'}
 
 
 def test_an_outbox_that_is_added_loses_and_doubles_no_event(database, unique):

@@ -114,10 +114,8 @@ class IncrementalReader:
         connection, progress = source.connection, wanted.progress
         self._begin(connection, wanted)
         try:
-            shape, size = (
-                source.catalogue.shape(wanted.path),
-                source.catalogue.facts(wanted.path).chunk(self._size),
-            )
+            shape = source.catalogue.shape(wanted.path)
+            size = source.catalogue.facts(wanted.path).chunk(self._size)
             end = next_end(connection, shape, size, progress.after, progress.last)
             chunk = Chunk(shape, progress.after, end or progress.last, end is None)
             rows = list(chunk.rows(connection))

@@ -21,7 +21,7 @@ from penstock.settings import Secret
 
 
 class Beginning:
-    """Makes the slot and writes the snapshot; `is_stopped` is asked between chunks."""
+    """Makes the slot and writes the snapshot; it can be stopped between chunks."""
 
     def __init__(
         self,

@@ -106,7 +106,8 @@ class Output:
     def refuse_records(self) -> None:
         """Without a position, records that are there are somebody's else, or their ledger was lost."""
         for path in self.capture.tables:
-            if any(end > 0 for end in self.ends(path).values()):
+            committed = self._broker.committed_end(self.capture.topic(path))
+            if any(end > 0 for end in committed.values()):
                 raise CaptureError(
                     f"topic {self.capture.topic(path)!r} has records, and the capture has no position",
                     hint="was it removed before? delete the topic, or add it with another --prefix",
@@ -135,8 +136,9 @@ class Output:
                 )
 
     def ends(self, path: str) -> dict[int, int]:
-        """Return where a table's topic ends."""
-        return dict(self._broker.committed_end(self.capture.topic(path)))
+        """Return where a table's topic ends, with what was committed just now and is not marked so yet."""
+        offsets = self._broker.offsets(self.capture.topic(path))
+        return {partition: end for partition, (_, end) in offsets.items()}
 
     def live_keys(self, path: str, progress: TableProgress | None, *, swept: bool = False) -> Iterator[bytes]:
         """Yield the keys of which a topic has rows; if `swept`, those that a snapshot did not find."""

@@ -9,6 +9,8 @@ import msgspec
 from penstock.capture.replication import System
 from penstock.capture.snapshot_request import SnapshotRequest
 
+OPEN = 2**62
+
 
 @dataclass(frozen=True)
 class TableProgress:
@@ -24,7 +26,7 @@ class TableProgress:
     last: tuple[str, ...] | None = None  # where it ends, if only a part is wanted
     oid: int = 0  # of the table: one that was made again has another
     key: tuple[str, ...] = ()  # its columns and their types, as records have them
-    behind: int = 0  # a snapshot has to see all transactions before this one
+    behind: int = 0  # a snapshot has to see all transactions before this one; OPEN if it is not known yet
     rows: int = 0
     about: int = 0
     begins: int = 0

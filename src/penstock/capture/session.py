@@ -11,7 +11,7 @@ from penstock.capture.incremental import IncrementalReader
 from penstock.capture.initial import Beginning
 from penstock.capture.lost import refuse_lost
 from penstock.capture.output import Output, Report
-from penstock.capture.position import Position, TableProgress, fresh
+from penstock.capture.position import OPEN, Position, TableProgress, fresh
 from penstock.capture.replication import Replication, connect
 from penstock.capture.slot import Source
 from penstock.capture.spool import Spool
@@ -48,13 +48,12 @@ class Session:
     def _run(self, opened: ExitStack) -> None:
         source = self._source_on(opened.enter_context(connect(self._dsn, self._name)))
         self._prepare(source)
-        unpublished = source.publish()
         replication = opened.enter_context(Replication(self._dsn, self._name))
         output = Output(self._settings, self._capture, source.database, self._report)
         opened.callback(output.close)
         for path in self._capture.tables:
             output.prepare(source.catalogue.shape(path))
-        position = self._position(source, output, replication, unpublished)
+        position = self._position(source, output, replication)
         folder = self._capture.identity(self._settings.namespace).label.replace(":", "@")
         spool = Spool(self._settings.data / "captures" / folder)
         opened.callback(spool.close)
@@ -69,21 +68,36 @@ class Session:
         if slot is not None:
             source.refuse_held(slot)
 
-    def _position(
-        self, source: Source, output: Output, replication: Replication, unpublished: set[str]
-    ) -> Position:
+    def _position(self, source: Source, output: Output, replication: Replication) -> Position:
         stored = output.position()
         beginning = Beginning(source, output, self._dsn, self._name, self._wishes, self._begun)
         if stored is None or self._wishes.snapshot_again:
+            source.publish()
             return beginning.begin(replication, stored)
         try:
             position = self._checked(stored, source, output, replication)
         except ChangesLostError:
             if self._capture.snapshot != "when-needed":
                 raise
+            source.publish()
             return beginning.begin(replication, stored)
         self._begun()
-        return beginning.keyless(self._with_tables(position, source, output, unpublished))
+        return beginning.keyless(self._published(position, source, output))
+
+    def _published(self, position: Position, source: Source, output: Output) -> Position:
+        """Publish what is captured; that it has to be read is in the ledger before, whoever is killed."""
+        position = self._with_tables(position, source, output)
+        if source.unpublished():
+            output.write([], position)
+            source.publish()
+        behind = source.newest_transaction()
+        return replace(
+            position,
+            tables={
+                path: replace(each, behind=behind) if each.behind == OPEN else each
+                for path, each in position.tables.items()
+            },
+        )
 
     def _begun(self) -> None:
         self.has_begun = True
@@ -99,15 +113,12 @@ class Session:
         output.refuse_other_topics(stored)
         return replace(stored, topics=output.topic_ids())
 
-    def _with_tables(
-        self, position: Position, source: Source, output: Output, unpublished: set[str]
-    ) -> Position:
+    def _with_tables(self, position: Position, source: Source, output: Output) -> Position:
         """Forget tables that are captured no more, and read those that are new while the stream goes on.
 
         One that was not published for a while, or was made again, has lost changes: it is read again.
         """
-        behind = source.newest_transaction() if unpublished else 0
-        tables = {}
+        unpublished, tables = source.unpublished(), {}
         for path in self._capture.paths:
             shape, known = source.catalogue.shape(path), position.tables.get(path)
             if known is not None and path not in unpublished and known.oid in (0, shape.oid):
@@ -117,7 +128,7 @@ class Session:
             now = TableProgress(oid=shape.oid, key=shape.key_spelling)
             again = fresh(now, output.ends(path) if path in self._capture.tables else {})
             skipped = self._capture.snapshot == "never" and known is None
-            tables[path] = replace(again, behind=behind, done=skipped)
+            tables[path] = replace(again, behind=OPEN, done=skipped)
         return replace(position, tables=tables)
 
     def _refuse_keyless(self, path: str, shape: TableShape, known: TableProgress | None) -> None:

@@ -81,20 +81,24 @@ class Source:
         for path in self.capture.paths:
             self.catalogue.facts(path)
 
-    def publish(self) -> set[str]:
-        """Make the publication, or add the tables that it lacks; return which those are."""
+    def unpublished(self) -> set[str]:
+        """Return the tables that are not in the publication; all of them, if there is none."""
         found = self.connection.execute(_PUBLICATION, [self.publication]).fetchone()
-        try:
-            if found is None:
-                self.connection.execute(self.publication_command())
-                return set(self.capture.paths)
+        if found is not None:
             self._refuse_partial(*found)
-            published = {row[0] for row in self.connection.execute(_PUBLISHED, [self.publication])}
-            missing = [path for path in self.capture.paths if path not in published]
-            if missing:
+        published = {row[0] for row in self.connection.execute(_PUBLISHED, [self.publication])}
+        return set(self.capture.paths) - published
+
+    def publish(self) -> None:
+        """Make the publication, or add the tables that it lacks."""
+        missing = [path for path in self.capture.paths if path in self.unpublished()]
+        is_there = self._one("select 1 from pg_publication where pubname = %s", self.publication)
+        try:
+            if not is_there:
+                self.connection.execute(self.publication_command())
+            elif missing:
                 name = quoted(self.publication)
                 self.connection.execute(f"ALTER PUBLICATION {name} ADD TABLE {listed(missing)}")
-            return set(missing)
         except psycopg.errors.InsufficientPrivilege as error:
             raise CaptureError(
                 f"the publication {self.publication!r} lacks tables, and the role may not change it: {error}",

@@ -105,7 +105,7 @@ class Stream:
         self._spool.forget(xid)
 
     def _feed_block(self, lsn: int, data: bytes) -> None:
-        """Within a block, messages have the number of their part; those of tables count at once."""
+        """Within a block, each message has the number of its part; all wait for the commit."""
         if data[0] == ord("E"):
             self._block = None
             return
