@@ -3,8 +3,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
+EXTRAS := $(foreach extra,local protobuf redis lake search mysql mongodb,--extra $(extra))
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick lint check bench bench-large verify chaos soak lock clean
+.PHONY: help setup servers demo test quick lint check bench bench-large verify chaos soak lock clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -12,10 +14,13 @@ help: ## Show the targets
 setup: ## Virtual environment, packages, Java and jars; seconds the second time
 	@scripts/setup.sh
 
+servers: setup # Redis and MariaDB, which only tests need
+	@scripts/setup.sh servers
+
 demo: setup ## Fraud in real time, killed on the way, every alert checked
 	@$(BIN)/penstock demo fraud
 
-test: lint ## Lint, examples and all tests but the long ones
+test: lint servers ## Lint, examples and all tests but the long ones
 	$(BIN)/pytest -q --doctest-modules src/penstock
 	$(BIN)/pytest -m "not long" --ignore tests/docs --durations=40 -n 3 --dist loadfile --no-loadscope-reorder
 
@@ -37,10 +42,10 @@ bench: setup ## Benchmarks, side by side with the plain clients
 bench-large: setup ## Joins beside a table of 50 million rows
 	$(BIN)/python -m bench joins-large
 
-verify: setup ## Long correctness runs
+verify: servers ## Long correctness runs
 	$(BIN)/pytest -m long
 
-chaos: setup ## 300 faults on a seeded schedule against a pipeline; make chaos SEED=7 FAULTS=100
+chaos: servers ## 300 faults on a seeded schedule against a pipeline; make chaos SEED=7 FAULTS=100
 	$(BIN)/python -m tests.chaos --faults $(or $(FAULTS),300) $(if $(SEED),--seed $(SEED))
 	$(BIN)/python -m tests.capture --minutes $(or $(MINUTES),20) $(if $(SEED),--seed $(SEED))
 
@@ -49,8 +54,8 @@ soak: setup ## State and memory over 20 minutes with a moving key space, drawn i
 
 lock: setup ## Pin every package again, from pyproject.toml
 	printf 'setuptools>=77\n' | $(COMPILE) --upgrade --no-annotate - --output-file requirements/build.txt
-	$(COMPILE) --upgrade pyproject.toml --extra local --extra protobuf --group dev --output-file requirements/dev.txt
-	$(COMPILE) --upgrade pyproject.toml --extra local --extra protobuf --constraint requirements/dev.txt --output-file requirements/runtime.txt
+	$(COMPILE) --upgrade pyproject.toml $(EXTRAS) --group dev --output-file requirements/dev.txt
+	$(COMPILE) --upgrade pyproject.toml $(EXTRAS) --constraint requirements/dev.txt --output-file requirements/runtime.txt
 
 clean: ## Stop the services and remove all that was made here; the jar cache of the user stays
 	@if [ -x $(BIN)/penstock ] && [ -d .penstock ]; then $(BIN)/penstock down; fi

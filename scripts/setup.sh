@@ -17,6 +17,7 @@ can_install() { is_root && has apt-get; }
 
 install_debian() {
     say "installing $1 with apt-get"
+    export DEBIAN_FRONTEND=noninteractive
     { apt-get install -y -q --no-install-recommends "$1" ||
         { apt-get update -q && apt-get install -y -q --no-install-recommends "$1"; }; } >&2
 }
@@ -95,6 +96,19 @@ need_jars() { "$VENV/bin/python" -m penstock.local jars; }
 
 need_archive() { "$VENV/bin/python" -m penstock.process.spark.make_archive; }
 
+# Servers that only tests need: `scripts/setup.sh servers`. Installed, they are not started; where they can't
+# be installed, those tests say what they lack.
+need_servers() {
+    local policy=/usr/sbin/policy-rc.d name ours=""
+    has redis-server && has mariadbd && return
+    can_install || { say "redis-server and mariadb-server are missing, and apt-get can't be used here"; return 0; }
+    [[ -e $policy ]] || { printf '#!/bin/sh\nexit 101\n' >"$policy"; chmod +x "$policy"; ours=yes; }
+    for name in redis-server mariadb-server; do
+        install_debian "$name" || say "apt-get could not install $name: its tests will say so"
+    done
+    [[ -z $ours ]] || rm -f "$policy"
+}
+
 # Two set-ups at once would write into the same environment: the second one waits for the first.
 take_turns() {
     has flock || return 0
@@ -109,6 +123,7 @@ main() {
     need_java
     need_jars
     need_archive
+    [[ ${1:-} != servers ]] || need_servers
 }
 
 if [[ ${BASH_SOURCE[0]} == "$0" ]]; then

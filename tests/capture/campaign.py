@@ -41,7 +41,7 @@ def run_campaign(folder: Path, seed: int, seconds: float, *, rows: int, say=prin
     faults: list[str] = []
     try:
         shop.create(rows)
-        Store(settings).put(Capture("shop", tables=TABLES))
+        Store(settings).put(Capture("shop", tables=TABLES, transactions=True))
         writer.start()
         capture.start()
         ends = time.monotonic() + seconds

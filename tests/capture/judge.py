@@ -130,6 +130,32 @@ def differences(settings, dsn, prefix="shop"):
             _brief(each, keys) for each in tail
         ]:
             wrong.append(f"{table}: {_first_difference(told, tail, keys)}")
+    return wrong + transaction_differences(settings, prefix)
+
+
+def transaction_differences(settings, prefix):
+    """What the transaction topic has wrong: each begins once, ends once, and its events are as counted."""
+    places, begun, ended, wrong = {}, Counter(), {}, []
+    for table in KEYS:
+        for _, value in records(settings, f"{prefix}.public.{table}"):
+            if value is not None and (place := value["transaction"]) is not None:
+                places.setdefault(place["id"], []).append((place["total_order"], f"public.{table}"))
+    for _, value in records(settings, f"{prefix}.transaction"):
+        if value["status"] == "BEGIN":
+            begun[value["id"]] += 1
+        elif value["id"] in ended:
+            wrong.append(f"transaction {value['id']} ends twice")
+        else:
+            ended[value["id"]] = value
+    if begun != Counter(places.keys()) or begun != Counter(ended.keys()):
+        wrong.append(f"{len(places)} transactions, {begun.total()} beginnings, {len(ended)} ends")
+    for id, found in places.items():
+        end = ended.get(id, {"event_count": None, "data_collections": []})
+        counts = {each["data_collection"]: each["event_count"] for each in end["data_collections"]}
+        if sorted(order for order, _ in found) != [*range(1, len(found) + 1)] or (
+            end["event_count"] != len(found) or counts != Counter(table for _, table in found)
+        ):
+            wrong.append(f"transaction {id}: {len(found)} events, its end says {end}")
     return wrong
 
 

@@ -9,6 +9,7 @@ from tests.capture.running import records
 
 from penstock.capture import Outbox
 from penstock.capture.debezium_records import TRUNCATED
+from penstock.errors import CaptureError
 from penstock.log.cursor import Cursor
 from penstock.registry import Registry
 
@@ -280,3 +281,56 @@ def _avro(registry, data):
         return data
     schema = fastavro.parse_schema(json.loads(registry.schema(int.from_bytes(data[1:5], "big")).text))
     return fastavro.schemaless_reader(io.BytesIO(data[5:]), schema, None)
+
+
+def test_transactions_are_counted_in_a_topic_of_their_own(database):
+    database.execute("create table a (id int primary key)")
+    database.execute("create table b (id int primary key)")
+    database.execute("insert into a values (0)")
+    capture = database.capture("a", "b", transactions=True)
+    with database.running(capture):
+        with database.connection.transaction():
+            database.execute("insert into a values (1), (2)")
+            database.execute("insert into b values (1)")
+            database.execute("update a set id = 3 where id = 2")
+        database.execute("create table c (id int)")  # a transaction without events
+    with database.running(capture):
+        database.execute("truncate b")
+    first, second = _by_status(records(database.settings, capture.topic("transaction")))
+    counts = {"data_collection": f"{database.schema}.a", "event_count": 4}
+    assert first["BEGIN"]["event_count"] is None
+    assert first["END"]["event_count"] == 5
+    assert first["END"]["data_collections"] == [
+        counts,
+        {"data_collection": f"{database.schema}.b", "event_count": 1},
+    ]
+    assert second["END"]["event_count"] == 1
+    assert _places(database.records(capture, "a")) == [None, (1, 1), (2, 2), (4, 3), (5, 4)]
+    assert _places(database.records(capture, "b")) == [(3, 1), None, (1, 1)]
+
+
+def test_transactions_in_avro_and_a_refusal_of_flat_rows(database):
+    database.execute("create table a (id int primary key)")
+    capture = database.capture("a", transactions=True, format="debezium-avro")
+    with database.running(capture):
+        database.execute("insert into a values (1)")
+    with Registry(database.settings) as registry, Cursor(capture.topic("transaction"), database.settings) as c:
+        c.start()
+        found = [_avro(registry, each.value()) for each in c.read_to(c.ends())]
+    assert [each["status"] for each in found] == ["BEGIN", "END"]
+    assert found[1]["event_count"] == 1
+    with pytest.raises(CaptureError, match="flat rows have no place for their transaction"):
+        database.capture("a", transactions=True, format="flat-json")
+
+
+def _by_status(found):
+    """The records of each transaction, by their status."""
+    made = {}
+    for each in found:
+        made.setdefault(each.value["id"], {})[each.value["status"]] = each.value
+    return list(made.values())
+
+
+def _places(found):
+    places = [each.value["transaction"] for each in found if each.value is not None]
+    return [None if each is None else (each["total_order"], each["data_collection_order"]) for each in places]

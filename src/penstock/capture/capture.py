@@ -47,7 +47,8 @@ class Capture:
     "debezium-avro" or "flat-json" (rows as they are, and tombstones). `snapshot` says what becomes of rows
     that are there at the start: "initial" writes them first, "never" leaves them out, "when-needed" writes
     them again where changes were lost. Of each key the newest record is kept, and every one for as long as
-    `compaction_lag`. `messages` has the prefixes of `pg_logical_emit_message` that are captured.
+    `compaction_lag`. `messages` has the prefixes of `pg_logical_emit_message` that are captured. With
+    `transactions`, the beginning and end of each transaction go to a topic, too.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Capture:
     outbox: Outbox | None = None
     messages: tuple[str, ...] = ()
     failover: bool = True
+    transactions: bool = False
     paused: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -91,6 +93,10 @@ class Capture:
         for each in (self.slot, self.publication):
             if not _SQL_NAME.fullmatch(each):
                 raise CaptureError(f"{each!r} is not a slot's name", hint="use small letters, digits and _")
+        if self.transactions and self.format == "flat-json":
+            raise CaptureError(
+                "flat rows have no place for their transaction", hint="use debezium-json or debezium-avro"
+            )
         if self.partitions < 1:
             raise CaptureError(f"capture {self.name!r} has {self.partitions} partitions, expected at least 1")
         duration(self.heartbeat)

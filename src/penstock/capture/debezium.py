@@ -31,13 +31,13 @@ _KNOWN = {
     "decimal.handling.mode",
     "interval.handling.mode",
     "heartbeat.interval.ms",
+    "provide.transaction.metadata",
 }
 _FIXED = {
     "time.precision.mode": "adaptive",
     "binary.handling.mode": "bytes",
     "hstore.handling.mode": "json",
     "tombstones.on.delete": "true",
-    "provide.transaction.metadata": "false",
     "unavailable.value.placeholder": "",
 }
 
@@ -66,6 +66,7 @@ def from_connector(name: str, text: str, connection: str | None) -> Capture:
         intervals=config.get("interval.handling.mode", "numeric"),  # type: ignore[arg-type]
         heartbeat=f"{int(heartbeat)} ms" if int(heartbeat) else "10 seconds",
         failover=config.get("slot.failover", "false") == "true",
+        transactions=config.get("provide.transaction.metadata", "false") == "true",
     )
 
 

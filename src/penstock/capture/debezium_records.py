@@ -22,7 +22,7 @@ class DebeziumRecords:
         self.topic, self.has_key = topic, bool(shape.key)
         self._key = Keys(shape, encoding, plain=False)
         self._row = RowEncoder(shape.columns, encoding)
-        self._source = _Source(name, database, shape)
+        self._source, self._path = _Source(name, database, shape), shape.path
 
     def key_of(self, values: Values) -> bytes | None:
         return self._key(values)
@@ -71,10 +71,11 @@ class DebeziumRecords:
         self, op: str, before: bytes | None, after: bytes | None, origin: Origin, lsn: int
     ) -> bytes:
         source, tail = self._source.of(origin)
+        place = b"null" if origin.events is None else origin.events.place(self._path)
         return b"".join(
             (
                 b'{"before":', before or b"null", b',"after":', after or b"null",
-                source % (lsn, lsn), tail % op.encode(),
+                source % (lsn, lsn), tail % (place, op.encode()),
             )
         )  # fmt: skip
 
@@ -111,7 +112,7 @@ class _Source:
 
 def _tail(now: int) -> bytes:
     times = b'"ts_ms":%d,"ts_us":%d,"ts_ns":%d}' % (now // 1_000_000, now // 1000, now)
-    return b',"transaction":null,"op":"%b",' + times
+    return b',"transaction":%b,"op":"%b",' + times
 
 
 def _inner(object: dict[str, str]) -> bytes:

@@ -43,7 +43,9 @@ class Following:
         make_reader: MakeReader,
     ) -> None:
         self._source, self._output, self._replication = source, output, replication
-        self._stream = Stream(position, self._described, output.message, self._own, spool)
+        self._stream = Stream(
+            position, self._described, output.message, self._own, spool, output.transactions()
+        )
         self._make_reader = make_reader
         self._reader: IncrementalReader | None = None
         self._heartbeat = duration(output.capture.heartbeat).total_seconds()
@@ -149,6 +151,7 @@ class Following:
             self._delete(each, before)
             position = self._emptied(position, each.table.path)
         emptied = [each.table.records.truncation(each.origin, each.lsn) for each in truncations]
+        emptied += [each.origin.events.opened() for each in truncations if each.origin.events]
         self._output.write(chain.from_iterable(emptied), position)
         self._wrote(position)
 
@@ -163,7 +166,8 @@ class Following:
         table = truncation.table
         if table.records.has_key:
             keys = self._output.live_keys(table.path, position.tables.get(table.path))
-            delete_rows(self._output, table.records, keys, position, truncation.origin, truncation.lsn)
+            origin = replace(truncation.origin, events=None)  # rows have no place in it: only their table
+            delete_rows(self._output, table.records, keys, position, origin, truncation.lsn)
 
     def _read_chunks(self) -> None:
         """Have the next chunk of a table read, if one is wanted."""

@@ -15,6 +15,7 @@ from penstock.capture.position import Position, TableProgress
 from penstock.capture.records import FlatRecords, Records
 from penstock.capture.store import POSITION, Store
 from penstock.capture.tables import TableShape
+from penstock.capture.transactions import Transactions
 from penstock.errors import CaptureError
 from penstock.log import Broker
 from penstock.log.transactional_writer import Message, TransactionalWriter
@@ -86,6 +87,14 @@ class Output:
         if capture.format == "debezium-avro":
             return AvroRecords(made, shape, capture.encoding, self._schemas)
         return made
+
+    def transactions(self) -> Transactions | None:
+        """Return what writes of transactions, if that is wanted; its topic is made."""
+        if not self.capture.transactions:
+            return None
+        self._ensure(self.capture.topic("transaction"))
+        avro = self.capture.format == "debezium-avro"
+        return Transactions(self.capture.topic("transaction"), self._schemas if avro else None)
 
     @cached_property
     def _schemas(self) -> Registry:

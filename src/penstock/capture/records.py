@@ -8,6 +8,7 @@ import msgspec
 
 from penstock.capture.pgoutput import UNCHANGED, Change, Values
 from penstock.capture.tables import Column, TableShape
+from penstock.capture.transactions import TransactionEvents
 from penstock.capture.values import Encoding, text
 from penstock.log.transactional_writer import Message
 
@@ -26,6 +27,7 @@ class Origin:
     last_commit: int | None = None
     snapshot: str = "false"
     now: int = 0  # nanoseconds
+    events: TransactionEvents | None = None  # that are counted, if anybody wants to know
 
 
 class Records(Protocol):

@@ -9,6 +9,7 @@ from penstock.capture.pgoutput import UNCHANGED, Change, Relation, Values
 from penstock.capture.position import Position
 from penstock.capture.records import Origin, Records, completed
 from penstock.capture.spool import Spool
+from penstock.capture.transactions import Transactions
 from penstock.capture.windows import CommittedTransactions, Windows
 from penstock.log.transactional_writer import Message
 
@@ -54,11 +55,13 @@ class Stream:
         on_message: Callable[[pgoutput.Message], list[Message]],
         on_own: Callable[[str, bool], None],
         spool: Spool,
+        transactions: Transactions | None = None,
     ) -> None:
         self.position, self.batch = position, Batch()
         self.windows, self.committed = Windows(), CommittedTransactions()
         self.in_transaction = False
         self._describe, self._on_message, self._on_own, self._spool = describe, on_message, on_own, spool
+        self._transactions = transactions
         self._tables: dict[int, CapturedTable | None] = {}
         self._shapes: dict[int, Relation] = {}
         self._origin = Origin(0, None)
@@ -114,7 +117,9 @@ class Stream:
 
     def _begin(self, commit_lsn: int, committed: int, xid: int) -> None:
         self.in_transaction = True
-        self._origin = Origin(committed, xid, self._last_commit, now=time.time_ns())
+        wanted = self._transactions
+        events = None if wanted is None else wanted.begin(xid, commit_lsn, committed)
+        self._origin = Origin(committed, xid, self._last_commit, now=time.time_ns(), events=events)
         self._commit, self._index = commit_lsn, 0
         done = self.position.is_written(commit_lsn)
         self._skip = 2**62 if done else self.position.written_of(commit_lsn)
@@ -124,6 +129,8 @@ class Stream:
         if self._origin.xid is not None:
             self.committed.add(self._origin.xid)
         if end_lsn > self.position.lsn:
+            if self._origin.events is not None:
+                self.batch.messages += self._origin.events.closed()
             self.position = replace(self.position, lsn=end_lsn, commit=0, index=0)
             self.batch.seen = self._origin.committed
 
@@ -146,10 +153,15 @@ class Stream:
 
     def _change(self, lsn: int, change: Change) -> None:
         self._index += 1
-        if self._index <= self._skip:
+        is_due, events = self._index > self._skip, self._origin.events
+        if not is_due and events is None:
             return
         table = self._tables.get(change.relation)
         if table is None or self._is_in_snapshot(table):
+            return
+        if events is not None and not is_due:  # it was written, but it counts
+            table.records.of(change, self._origin, lsn)
+            events.opened()
             return
         if self.windows:
             self._note(table, change)
@@ -158,6 +170,8 @@ class Stream:
             change = change._replace(after=table.complete(change.after or [], self._origin.xid or 0))
         made, batch = table.records.of(change, self._origin, lsn), self.batch
         batch.messages += made
+        if events is not None:
+            batch.messages += events.opened()
         batch.changes += 1
         for each in made:
             batch.size += len(each[2] or b"")
@@ -180,14 +194,18 @@ class Stream:
             self.windows.voided(table.path)
 
     def _truncate(self, lsn: int, truncated: pgoutput.Truncate) -> None:
-        if not self.is_due():
-            return
+        is_due, events = self.is_due(), self._origin.events
         for id in truncated.relations:
             table = self._tables.get(id)
-            if table is not None and not self._is_in_snapshot(table):
+            if table is None or self._is_in_snapshot(table):
+                continue
+            if is_due:
                 self.windows.voided(table.path)
                 self.batch.truncations.append(Truncation(table, self._origin, lsn))
                 self.batch.changes += 1
+            elif events is not None:
+                table.records.truncation(self._origin, lsn)
+                events.opened()
 
     def _message(self, message: pgoutput.Message) -> None:
         due = self.is_due() if message.transactional else message.lsn >= self.position.lsn

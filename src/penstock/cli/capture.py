@@ -11,6 +11,7 @@ import typer
 
 from penstock.cli.capture_screen import CaptureScreen
 from penstock.cli.output import Json, console, show
+from penstock.cli.supervised import supervise
 from penstock.errors import CaptureError
 from penstock.settings import Settings
 
@@ -21,7 +22,17 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Change capture: a database's tables as topics.", no_args_is_help=True)
 _PATIENCE = 20.0  # seconds
 _COLUMNS = ("capture", "state", "behind", "retained", "seconds", "changes", "snapshot")
-_FIXED = ("format", "prefix", "slot", "publication", "connection", "partitions", "decimals", "intervals")
+_FIXED = (
+    "format",
+    "prefix",
+    "slot",
+    "publication",
+    "connection",
+    "partitions",
+    "decimals",
+    "intervals",
+    "transactions",
+)
 
 
 @app.command()
@@ -39,6 +50,9 @@ def add(
     decimals: Annotated[str, typer.Option(help="string, precise or double.")] = "string",
     outbox: Annotated[str, typer.Option(help="A table whose rows are events of their own.")] = "",
     messages: Annotated[str, typer.Option(help="Prefixes of pg_logical_emit_message with events.")] = "",
+    transactions: Annotated[
+        bool, typer.Option("--transactions", help="Write the transactions to a topic, too.")
+    ] = False,
     slot: Annotated[str, typer.Option(help="The replication slot; penstock_NAME if none is given.")] = "",
     publication: Annotated[str, typer.Option(help="penstock_NAME if none is given.")] = "",
     debezium: Annotated[Path | None, typer.Option(help="A connector's JSON to take all this from.")] = None,
@@ -68,6 +82,7 @@ def add(
             decimals=decimals,  # type: ignore[arg-type]
             outbox=Outbox(outbox) if outbox else None,
             messages=_listed(messages),
+            transactions=transactions,
             slot=slot,
             publication=publication,
         )
@@ -96,11 +111,14 @@ def run(
 ) -> None:
     """Run a capture until Ctrl-C: first the rows that are there, then every change.
 
+    The work is done by a child process, which is started again if it is killed or breaks.
+
     Example: penstock capture run shop
     """
+    settings = Settings.load()
+    supervise(lambda line: console.print(line, markup=False, highlight=False))
     from penstock.capture import Runner, Wishes
 
-    settings = Settings.load()
     wishes = Wishes(
         accept_timeline=accept_timeline, snapshot_again=snapshot_again, readers=readers, chunk=chunk
     )

@@ -32,6 +32,8 @@ def test_what_it_says_is_what_is_captured():
         "string",
     )
     assert b"hunter2" not in found.to_json()
+    assert not found.transactions
+    assert read(**{"provide.transaction.metadata": "true"}).transactions
 
 
 @pytest.mark.parametrize(
@@ -39,7 +41,6 @@ def test_what_it_says_is_what_is_captured():
     [
         ({"transforms": "route", "column.mask.with.5.chars": "x"}, "transforms = 'route'.*column.mask"),
         ({"time.precision.mode": "connect"}, "only 'adaptive' can be had"),
-        ({"provide.transaction.metadata": "true"}, "only 'false' can be had"),
         ({"table.include.list": "public.*"}, "name each table"),
         ({"connector.class": "MySqlConnector"}, "not of Debezium's PostgreSQL connector"),
     ],
