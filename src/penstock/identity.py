@@ -20,10 +20,15 @@ class Identity:
     >>> Identity("shop.large").ledger, Identity("team:shop.large").ledger
     ('_penstock_ledger.shop.large', '_penstock.team.ledger.shop.large')
 
-    A flow's version is in none of these names: a new version goes on with what the one before has left.
+    A flow's version is in none of these names: a new version goes on with what the one before has left. Its
+    `generation` is: a flow that is rebuilt has a checkpoint and a ledger of its own beside those at work.
+
+    >>> Identity("shop.large", 2).sink, Identity("shop.large", 2).folder("flows")
+    ('shop.large.g2', 'flows/shop/large/g2')
     """
 
     label: str
+    generation: int = 0
 
     @classmethod
     def of(cls, namespace: str, pipeline: str, flow: str) -> Self:
@@ -64,7 +69,12 @@ class Identity:
     @property
     def clock(self) -> str:
         """The topic of its watermarks."""
-        return self._topic("clock", self._path)
+        return self._topic("clock", self._path + self._suffix("."))
+
+    @property
+    def sink(self) -> str:
+        """What its sink goes by in ledgers; no flow has a dot in its name."""
+        return self.label + self._suffix(".")
 
     @property
     def judged(self) -> str:
@@ -77,6 +87,10 @@ class Identity:
 
     def folder(self, root: str) -> str:
         """Where its checkpoints are, below the folder of all."""
+        return self.home(root) + self._suffix("/")
+
+    def home(self, root: str) -> str:
+        """Where all of its generations are, below the folder of all flows."""
         below = f"{self.pipeline}/{self.flow}"
         return f"{root}/@{self.namespace}/{below}" if self.namespace else f"{root}/{below}"
 
@@ -96,6 +110,9 @@ class Identity:
     @property
     def _path(self) -> str:
         return self.label.rpartition(":")[2]
+
+    def _suffix(self, separator: str) -> str:
+        return f"{separator}g{self.generation}" if self.generation else ""
 
     def _topic(self, kind: str, name: str) -> str:
         return f"_penstock.{self.namespace}.{kind}.{name}" if self.namespace else f"_penstock_{kind}.{name}"

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from tests.capture.running import Database
 
-from penstock.capture import Runner, Store, Wishes
+from penstock.capture import Runner, Store, Wishes, following
 from penstock.capture.lost import refuse_lost
 from penstock.capture.position import Position
 from penstock.capture.replication import System, connect
@@ -149,6 +149,20 @@ def test_a_topic_that_was_made_again_is_noticed(database):
     broker.grow(topic, 2)
     with pytest.raises(CaptureError, match="has 2 partitions, 1 declared"), database.running(capture):
         pass
+
+
+def test_partitions_that_are_added_while_it_runs_are_noticed(database, monkeypatch):
+    monkeypatch.setattr(following, "_LOOK_AT_TOPICS", 0.5)
+    database.execute("create table t (id int primary key)")
+    capture = database.capture("t")
+
+    def grow():
+        with database.running(capture):
+            Broker(database.settings).grow(capture.topic(f"{database.schema}.t"), 2)
+            time.sleep(3)
+
+    with pytest.raises(CaptureError, match="has 2 partitions, 1 declared"):
+        grow()
 
 
 def test_an_idle_capture_moves_on_and_lets_postgres_forget_its_log(database):

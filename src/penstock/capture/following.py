@@ -27,6 +27,7 @@ from penstock.errors import CaptureError
 _MOST_MESSAGES, _MOST_BYTES = 20_000, 16 * 1024 * 1024
 _TICK, _MOST_REQUESTS = 0.2, 100
 _IDLE = 2.0  # seconds: how often a position without records is written
+_LOOK_AT_TOPICS = 15.0  # seconds; a client of Kafka's takes new partitions in use after minutes
 MakeReader = Callable[[Stream], IncrementalReader]
 
 
@@ -50,7 +51,7 @@ class Following:
         self._reader: IncrementalReader | None = None
         self._heartbeat = duration(output.capture.heartbeat).total_seconds()
         self._written = position
-        self._wrote_at = self._beat_at = time.monotonic()
+        self._wrote_at = self._beat_at = self._looked_at = time.monotonic()
 
     @property
     def _capture(self) -> Capture:
@@ -65,6 +66,7 @@ class Following:
                 self._replication.wait(_TICK)
                 self._read()
                 self._keep_alive()
+                self._look_at_topics()
                 self._read_chunks()
         finally:
             if self._reader is not None:
@@ -110,6 +112,12 @@ class Following:
             self._source.heartbeat()
             self._beat_at = now
             self._replication.confirm(self._written.lsn)
+
+    def _look_at_topics(self) -> None:
+        """Topics that were made again, or have got more partitions, must not be written any further."""
+        if time.monotonic() - self._looked_at > _LOOK_AT_TOPICS:
+            self._looked_at = time.monotonic()
+            self._output.refuse_other_topics(self._written)
 
     def _described(self, relation: Relation) -> CapturedTable | None:
         """Say how the records of a table are made; one that is published but not captured has none."""

@@ -1,10 +1,11 @@
-"""`penstock run`, `stop`, `verify` and `forget`: pipelines at work."""
+"""`penstock run`, `stop`, `verify`, `rebuild` and `forget`: pipelines at work."""
 
 import json
 import signal
 import threading
 import time
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,12 +25,13 @@ if TYPE_CHECKING:
 
 Module = Annotated[list[str] | None, typer.Option("--module", "-m", help="Where the pipeline is declared.")]
 _PATIENCE = 120.0
+_TIMES = ["%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S.%f", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%dT%H:%M:%S.%f%z"]
 _COLUMNS = ("flow", "read", "expected", "found", "missing", "repeated", "unexpected", "waiting")
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file to the command line."""
-    for command in (run, stop, verify, forget):
+    for command in (run, stop, verify, rebuild, forget):
         app.command()(command)
 
 
@@ -129,6 +131,64 @@ def verify(pipeline: str, module: Module = None, as_json: Json = False) -> None:
         raise typer.Exit(65)
     if not as_json:
         console.print("[green]nothing is missing, nothing unexpected[/green]")
+
+
+def rebuild(
+    pipeline: str,
+    flow: str,
+    module: Module = None,
+    until: Annotated[
+        datetime | None,
+        typer.Option(
+            help="Leave out what the log took in from then on (UTC unless it says).", formats=_TIMES
+        ),
+    ] = None,
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Do without events that are not in the log any more.")
+    ] = False,
+) -> None:
+    """Make a flow's target again from the log, beside the one at work, and put it in its place.
+
+    The flow may run while it is built; to be replaced, it has to be stopped. Interrupted, the same command
+    goes on. Example: penstock rebuild shop orders --until 2026-11-17T09:30:00
+    """
+    from penstock import pipeline as pipelines
+    from penstock.process import session
+
+    settings = Settings.load()
+    found = declared_pipeline(pipeline, tuple(module or settings.modules))
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    spark = session(settings, name=f"rebuild {pipeline}.{flow}")
+    try:
+        done = pipelines.rebuild(
+            found,
+            flow,
+            settings,
+            spark,
+            until=None if until is None else _in_utc(until),
+            partial=partial,
+            may_swap=lambda: _running(settings, pipeline) is None,
+            is_stopped=stopped.is_set,
+            report=_report,
+        )
+    finally:
+        spark.stop()
+    if stopped.is_set() and not done.swapped:
+        console.print("interrupted: the same command goes on")
+        raise typer.Exit(130)
+    if not done.swapped:
+        console.print(
+            f"built; {pipeline} runs: `penstock stop {pipeline}`, then the same command puts it in place",
+            markup=False,
+        )
+        raise typer.Exit(75)
+    console.print(f"{flow} has what was rebuilt; it goes on behind it when {pipeline} runs", markup=False)
+
+
+def _in_utc(moment: datetime) -> datetime:
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
 def forget(

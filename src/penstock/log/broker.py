@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TypeVar
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
@@ -62,15 +63,14 @@ class Broker:
             if names is None
             else set(names) & set(found)
         )
-        configs = self._configs(wanted)
         return {
             name: TopicState(
                 name,
                 len(found[name].partitions),
                 len(found[name].partitions[0].replicas) if found[name].partitions else 0,
-                configs[name],
+                config,
             )
-            for name in sorted(wanted)
+            for name, config in sorted(self._configs(wanted).items())
         }
 
     def topic(self, name: str) -> TopicState:
@@ -149,6 +149,16 @@ class Broker:
         partitions = self._partitions(name)
         with asking(f"read the end of {name!r}", self.listener):
             return self._list_offsets(partitions, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)
+
+    def offsets_at(self, name: str, moment: datetime) -> dict[int, int]:
+        """Return the first offset of each partition that was written at or after a moment, or its end."""
+        partitions, spec = self._partitions(name), OffsetSpec.for_timestamp(int(moment.timestamp() * 1000))
+        with asking(f"find a moment in {name!r}", self.listener):
+            found = self._list_offsets(partitions, spec)
+        ends = self.committed_end(name)
+        return {
+            number: min(found[number], end) if found[number] >= 0 else end for number, end in ends.items()
+        }
 
     def committed_ranges(self, name: str) -> dict[int, tuple[int, int]]:
         """Return the range of each partition that readers of committed events can read."""
@@ -229,6 +239,13 @@ class Broker:
     def delete(self, name: str) -> None:
         with asking(f"delete topic {name!r}", self.listener):
             self.wait(self.admin.delete_topics([name])[name])
+            self._await_absence(name)
+
+    def _await_absence(self, name: str) -> None:
+        """The controller answers when the topic is gone for it; the brokers follow it a moment later."""
+        deadline = time.monotonic() + _SEEN
+        while time.monotonic() < deadline and name in metadata(self.admin, self.listener).topics:
+            time.sleep(0.02)
 
     def _configure(self, kind: ResourceType, name: str, changes: Mapping[str, str]) -> None:
         entries = [
@@ -256,17 +273,19 @@ class Broker:
             old = {key for key in old if now.get(key) == before.get(key)}
 
     def _configs(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
+        """The settings of topics, but of those that were deleted since they were listed."""
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
         if not resources:
             return {}
         with asking("read topic settings", self.listener):
             answers = {
-                resource.name: self.wait(future)
+                resource.name: self._if_exists(future)
                 for resource, future in self.admin.describe_configs(resources).items()
             }
         return {
             name: {entry.name: entry.value for entry in answer.values() if entry.source in _OWN_SOURCES}
             for name, answer in answers.items()
+            if answer is not None
         }
 
     def _described(self, kind: ResourceType, name: str) -> dict[str, str]:

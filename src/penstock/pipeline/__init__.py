@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from penstock.pipeline.forgetting import forget
     from penstock.pipeline.pipeline import Pipeline
     from penstock.pipeline.progress import Progress, ProgressStore
+    from penstock.pipeline.rebuilding import Rebuilt, rebuild
     from penstock.pipeline.runner import Runner
     from penstock.pipeline.stored import Stored, stored_state
     from penstock.pipeline.verification import Verification, verify
@@ -20,10 +21,12 @@ __all__ = [
     "Pipeline",
     "Progress",
     "ProgressStore",
+    "Rebuilt",
     "Runner",
     "Stored",
     "Verification",
     "forget",
+    "rebuild",
     "stored_state",
     "verify",
 ]
@@ -36,10 +39,12 @@ __getattr__, __dir__ = on_demand(
         "Pipeline": "pipeline",
         "Progress": "progress",
         "ProgressStore": "progress",
+        "Rebuilt": "rebuilding",
         "Runner": "runner",
         "Stored": "stored",
         "Verification": "verification",
         "forget": "forgetting",
+        "rebuild": "rebuilding",
         "stored_state": "stored",
         "verify": "verification",
     },

@@ -310,7 +310,7 @@ class Attempt:
         written = self.checkpoint.read("replay.json")
         if written is None:
             broker = Broker(self.planner.settings)
-            end = {topic.name: broker.committed_end(topic.name) for topic in self.job.topics}
+            end = self.job.end or {topic.name: broker.committed_end(topic.name) for topic in self.job.topics}
             written = json.dumps(end)
             self.checkpoint.write("replay.json", written)
         return {

@@ -10,6 +10,7 @@ from penstock.log import Broker, Groups
 from penstock.log.topic import check_name
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.flow import check_flow_name
+from penstock.pipeline.generation import Generations
 from penstock.settings import Settings
 from penstock.targets.postgres.ledger import forget_sink
 
@@ -31,14 +32,15 @@ def forget(
     """
     if namespace is not None:
         settings = replace(settings, namespace=namespace)
-    identity = Identity.of(settings.namespace, check_name(pipeline), check_flow_name(flow))
+    named = Identity.of(settings.namespace, check_name(pipeline), check_flow_name(flow))
+    identity = replace(named, generation=Generations(spark, settings, named).read().current)
     broker, groups = Broker(settings), Groups(settings)
     removed = []
     known = connection is not None or settings.postgres is not None
-    if known and forget_sink(settings.dsn(connection), identity.label):  # first: the database may not answer
+    if known and forget_sink(settings.dsn(connection), identity.sink):  # first: the database may not answer
         removed.append(f"row of the ledger in {connection or 'postgres'}")
     topics = sorted(broker.topics([identity.ledger, identity.clock]))
-    folder = Checkpoint(spark, identity.folder(settings.flows))
+    folder = Checkpoint(spark, identity.home(settings.flows))
     for name in topics:
         broker.delete(name)
         removed.append(f"topic {name}")

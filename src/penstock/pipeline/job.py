@@ -8,6 +8,7 @@ from pyspark.sql.types import StructType
 
 from penstock.identity import Identity
 from penstock.log import Table, Topic
+from penstock.log.ledger import Offsets
 from penstock.pipeline.flow import Flow
 from penstock.pipeline.pipeline import Pipeline
 from penstock.settings import Settings
@@ -23,6 +24,8 @@ class Job:
     flow: Flow
     identity: Identity
     siblings: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    rebuilds: bool = False  # a generation that is not at work yet
+    end: Offsets | None = None  # how far a replay reads; to the present end unless it is given
 
     @property
     def label(self) -> str:
@@ -47,7 +50,7 @@ class Job:
         """Return what takes its rows in."""
         flow = self.flow
         guarantee = _of_sink(flow.effective_guarantee)
-        options = SinkOptions(settings, self.label, flow.lanes or lanes, guarantee, flow.timeout)
+        options = SinkOptions(settings, self.identity.sink, flow.lanes or lanes, guarantee, flow.timeout)
         return flow.target.sink(schema, options)
 
 

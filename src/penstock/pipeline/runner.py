@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
 from typing import ClassVar, Self
@@ -25,6 +26,7 @@ from penstock.log.topic import DEAD_LETTERS
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.flow import Flow
 from penstock.pipeline.flow_run import FlowRun, Reporter, warned
+from penstock.pipeline.generation import Generations
 from penstock.pipeline.job import Job, flow_job
 from penstock.pipeline.malformed import Judge
 from penstock.pipeline.pipeline import Pipeline
@@ -48,7 +50,8 @@ class Runner:
         with Runner(fraud, settings) as runner:
             runner.wait()
 
-    `mode` runs all flows in a mode other than their own; `flows` names those that are to run. `once` works on
+    `mode` runs all flows in a mode other than their own; `flows` names those that are to run, `jobs` are run
+    instead of them. `once` works on
     what is there and ends. `from_ledger` lets flows whose checkpoint was lost go on where their sink stands;
     `begin_anew` lets them forget checkpoint, state and ledger. Without `spark` a session is made, and ended
     with the runner. `report` gets the name of a flow and what happened: batches and trouble; without it,
@@ -62,6 +65,7 @@ class Runner:
         *,
         mode: Mode | None = None,
         flows: Iterable[str] | None = None,
+        jobs: Iterable[Job] | None = None,
         once: bool = False,
         from_ledger: bool = False,
         begin_anew: bool = False,
@@ -71,14 +75,19 @@ class Runner:
         self.pipeline = pipeline
         self._settings = settings
         self._report = report
-        self._flows = [flow.in_mode(mode or flow.mode) for flow in _chosen(pipeline, flows)]
+        given = None if jobs is None else list(jobs)
+        self._flows = (
+            [flow.in_mode(mode or flow.mode) for flow in chosen(pipeline, flows)]
+            if given is None
+            else [job.flow for job in given]
+        )
         self._own_spark = spark is None
         self._prepare_topics()
-        self._registry = _registry(self._flows, settings)
+        self._registry = registry_of(self._flows, settings)
         self.spark = spark or self._session()
         self.progress = ProgressStore(settings.data / "progress.db")
         self._positions = Positions(Groups(settings))
-        jobs = [flow_job(pipeline, flow, settings.namespace) for flow in self._flows]
+        at_work = given or [self._at_work(flow) for flow in self._flows]
         planner = Planner(self.spark, settings, self._registry, counting=True)
         judge = Judge(Identity.of_dead_letters(settings.namespace, pipeline.name), planner)
         gate = threading.Semaphore(_STARTING)
@@ -90,12 +99,12 @@ class Runner:
                 self._checkpoint(job),
                 self._lanes(),
                 once,
-                from_ledger,
+                from_ledger or self._begins_behind_a_rebuild(job),
                 begin_anew,
                 report or warned,
                 gate,
             )
-            for job in jobs
+            for job in at_work
         }
         self._warned = False
         self._listener = _Listener(self)
@@ -149,7 +158,8 @@ class Runner:
             return
         run.progressed(progress_report)
         progress = Progress.of(run.job.identity.owner, run.job.flow.name, progress_report)
-        self._positions.reached(run.job.identity.group, progress.end)
+        if not run.job.rebuilds:
+            self._positions.reached(run.job.identity.group, progress.end)
         self._keep(progress)
         if progress.rows and self._report is not None:
             self._report(run.job.flow.name, str(progress))
@@ -208,6 +218,18 @@ class Runner:
     def _lanes(self) -> int:
         return int(self.spark.conf.get("spark.sql.shuffle.partitions") or os.cpu_count() or 2)
 
+    def _at_work(self, flow: Flow) -> Job:
+        """The job of a flow in the generation that is at work."""
+        job = flow_job(self.pipeline, flow, self._settings.namespace)
+        return replace(job, identity=Generations(self.spark, self._settings, job.identity).at_work())
+
+    def _begins_behind_a_rebuild(self, job: Job) -> bool:
+        """Whether a flow was rebuilt and has no checkpoint yet: its ledger has where it goes on."""
+        if job.rebuilds or job.flow.mode == "replay":
+            return False
+        generation = Generations(self.spark, self._settings, job.identity).read()
+        return bool(generation.end) and self._checkpoint(job).id is None
+
     def _checkpoint(self, job: Job) -> Checkpoint:
         kind = "replay" if job.flow.mode == "replay" else "checkpoint"
         return Checkpoint(self.spark, f"{job.identity.folder(self._settings.flows)}/{kind}")
@@ -244,7 +266,8 @@ class _Listener(StreamingQueryListener):
         implements: ClassVar = ["org.apache.spark.sql.streaming.PythonStreamingQueryListener"]
 
 
-def _chosen(pipeline: Pipeline, names: Iterable[str] | None) -> list[Flow]:
+def chosen(pipeline: Pipeline, names: Iterable[str] | None) -> list[Flow]:
+    """Return the flows of these names, or all of them."""
     wanted = list(pipeline.flows if names is None else names)
     unknown = set(wanted) - set(pipeline.flows)
     if unknown or not wanted:
@@ -255,6 +278,7 @@ def _chosen(pipeline: Pipeline, names: Iterable[str] | None) -> list[Flow]:
     return [pipeline.flows[name] for name in wanted]
 
 
-def _registry(flows: list[Flow], settings: Settings) -> Registry | None:
+def registry_of(flows: list[Flow], settings: Settings) -> Registry | None:
+    """Return the registry, if one of the flows needs it."""
     named = named_topics(flows).values()
     return Registry(settings) if any(topic.is_registered for topic in named) else None

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 from penstock.errors import FlowError
 from penstock.identity import Identity
 from penstock.pipeline.checkpoint import Checkpoint
+from penstock.pipeline.generation import Generations
 from penstock.pipeline.state import DESCRIPTION
 from penstock.process.columns.lineage import Lineage
 from penstock.process.state.buckets import RUNS
@@ -47,8 +48,8 @@ def stored_state(
     Spark keeps it (100 batches, unless it is said otherwise).
     """
     pipeline, _, name = flow.rpartition(".")
-    folder = Identity.of(settings.namespace, pipeline, name).folder(settings.flows)
-    checkpoint = Checkpoint(spark, f"{folder}/checkpoint")
+    identity = Generations(spark, settings, Identity.of(settings.namespace, pipeline, name)).at_work()
+    checkpoint = Checkpoint(spark, f"{identity.folder(settings.flows)}/checkpoint")
     found: list[Stored] = []
     for step in _steps(spark, checkpoint, flow, batch):
         reader = spark.read.format("statestore").option("operatorId", step.operatorId)

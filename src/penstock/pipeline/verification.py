@@ -16,6 +16,7 @@ from penstock.log.topic import DEAD_LETTERS
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.conservation import Conservation, conservation, kept_results
 from penstock.pipeline.flow import Flow
+from penstock.pipeline.generation import Generations
 from penstock.pipeline.job import Job, flow_job
 from penstock.pipeline.malformed import between, count_in, counts, observed_in
 from penstock.pipeline.pipeline import Pipeline
@@ -145,7 +146,8 @@ class _Verifier:
         job = flow_job(self.pipeline, flow, self.planner.settings.namespace)
         checkpoint = self._checkpoint(flow.name)
         firsts, number = _firsts(self.planner, job.topics), checkpoint.last_committed()
-        position = _position(checkpoint, firsts, number)  # of one batch, though the flow may run
+        found = checkpoint.position(number) or self._generations(flow.name).read().end
+        position = _position(found, firsts)  # of one batch, though the flow may run
         read = _distance(firsts, position)
         self.report(flow.name, f"recomputes the results of {read:,} offsets")
         with up_to(checkpoint.watermark(number)) as horizon:
@@ -249,11 +251,15 @@ class _Verifier:
     def _has_run(self, flow: Flow) -> bool:
         """Whether it has begun, as a stream or a replay."""
         folder = self._identity(flow.name).folder(self.planner.settings.flows)
-        replay = Checkpoint(self.planner.spark, f"{folder}/replay")
+        replay = Checkpoint(self.planner.spark, f"{folder}/replay")  # of a rebuild, too
         return self._checkpoint(flow.name).id is not None or replay.read("replay.json") is not None
 
     def _identity(self, flow: str) -> Identity:
-        return Identity.of(self.planner.settings.namespace, self.pipeline.name, flow)
+        return self._generations(flow).at_work()
+
+    def _generations(self, flow: str) -> Generations:
+        named = Identity.of(self.planner.settings.namespace, self.pipeline.name, flow)
+        return Generations(self.planner.spark, self.planner.settings, named)
 
 
 def _distance(firsts: Offsets, position: Offsets) -> int:
@@ -264,9 +270,8 @@ def _distance(firsts: Offsets, position: Offsets) -> int:
     )
 
 
-def _position(checkpoint: Checkpoint, firsts: Offsets, number: int | None) -> Offsets:
-    """Where a flow stands after a finished batch; a topic it has not read yet counts as empty."""
-    found = checkpoint.position(number)
+def _position(found: Offsets, firsts: Offsets) -> Offsets:
+    """Where a flow stands; a topic it has not read yet counts as empty."""
     return {
         name: {number: found.get(name, {}).get(number, first) for number, first in partitions.items()}
         for name, partitions in firsts.items()

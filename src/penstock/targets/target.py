@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -121,6 +121,20 @@ class Target(ABC):
         return compare_contents(
             in_one_column(kept), in_one_column(found), possible, once=inspection.once, ran=inspection.ran
         )
+
+    def beside(self, name: str) -> Self:
+        """Return a target of the same kind beside this one, which is empty: a flow is rebuilt into it."""
+        raise TargetError(
+            f"{type(self).__name__} can't be rebuilt beside itself",
+            hint="give it the methods beside() and swap(), or let the flow write a new target",
+        )
+
+    def swap(self, rebuilt: Self, settings: Settings) -> None:
+        """Make what `rebuilt` holds this target's contents, at once for readers; what was here is removed.
+
+        Killed half way and called again, it completes.
+        """
+        raise NotImplementedError
 
     def is_native(self, mode: Mode, guarantee: Guarantee) -> bool:
         """Whether Spark writes it by itself, without a sink of ours, in a mode with a guarantee."""

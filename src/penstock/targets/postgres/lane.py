@@ -86,7 +86,8 @@ def stage(
         *(each.alias(f"order{number}") for number, each in enumerate(order)),
         *(staged[name].alias(place) for name, place in places.items()),
     )
-    spread = placed.repartition(lanes, *(places[key] for key in keys))
+    # By their hash: Spark leaves out a shuffle by the columns that rows are grouped by already.
+    spread = placed.repartition(lanes, F.hash(*(places[key] for key in keys)))
     if ordered:
         spread = spread.sortWithinPartitions(*placed.columns[: len(order)])
     ordinal = F.monotonically_increasing_id().alias("ordinal")

@@ -47,10 +47,21 @@ def prepare(connection: Connection, table: DeclaredTable, columns: Sequence[Tabl
 
 
 def _create(connection: Connection, table: DeclaredTable, columns: Sequence[TableColumn]) -> None:
+    if table.like is not None and connection.execute(_FIND, _path(table.like)).fetchone():
+        like = SQL("CREATE TABLE {} (LIKE {} INCLUDING ALL)").format(
+            table.identifier, Identifier(*_path(table.like))
+        )
+        connection.execute(like)
+        return
     parts: list[Composable] = [definition(column.name, column.kind) for column in columns]
     if keys := primary_key(table, columns):
         parts.append(SQL("PRIMARY KEY ({})").format(SQL(", ").join(map(Identifier, keys))))
     connection.execute(SQL("CREATE TABLE {} ({})").format(table.identifier, SQL(", ").join(parts)))
+
+
+def _path(name: str) -> tuple[str, str]:
+    schema, dot, table = name.rpartition(".")
+    return (schema, table) if dot else ("public", table)
 
 
 def primary_key(table: DeclaredTable, columns: Sequence[TableColumn]) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ class DeclaredTable:
     dsn: str | Secret | None = field(default=None, repr=False)
     columns: tuple[str, ...] | None = None
     connection: str | None = None
+    like: str | None = field(default=None, repr=False)  # the table that it is made after, if it is missing
 
     def __post_init__(self) -> None:
         if self.write not in get_args(Write):

@@ -1,15 +1,17 @@
 """A table of PostgreSQL as a target."""
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from penstock.settings import Settings
 from penstock.targets.compared import Compared
 from penstock.targets.postgres.comparison import compare_table
 from penstock.targets.postgres.contents import contents
 from penstock.targets.postgres.sink import PostgresSink
+from penstock.targets.postgres.swap import swap
 from penstock.targets.postgres.table import DeclaredTable
 from penstock.targets.sink import SinkOptions
 from penstock.targets.target import Guarantee, Inspection, Target
@@ -43,6 +45,14 @@ class PostgresTable(DeclaredTable, Target):
 
     def sink(self, schema: StructType, options: SinkOptions) -> PostgresSink:
         return PostgresSink(self, schema, options)
+
+    def beside(self, name: str) -> Self:
+        """Return a table with the same columns, indexes and constraints, which is empty."""
+        return replace(self, name=f"{self.name}__{name}", like=self.name)
+
+    def swap(self, rebuilt: Self, settings: Settings) -> None:
+        """Rename, in one transaction; where views or the like refer to the table, replace its rows."""
+        swap(self, rebuilt, settings)
 
     def contents(self, spark: SparkSession, schema: StructType, inspection: Inspection) -> DataFrame:
         return contents(spark, self, inspection.settings, schema)

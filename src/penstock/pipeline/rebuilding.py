@@ -1,0 +1,233 @@
+"""Rebuilding: a flow's target made again from the log, beside the one at work, and put in its place."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+
+from pyspark.sql import SparkSession
+
+from penstock.errors import DataLossError, FlowError
+from penstock.identity import Identity
+from penstock.log import Broker, Table
+from penstock.log.ledger import Offsets
+from penstock.pipeline.checkpoint import Checkpoint
+from penstock.pipeline.flow import Flow
+from penstock.pipeline.flow_run import Reporter, warned
+from penstock.pipeline.generation import Generation, Generations
+from penstock.pipeline.job import Job, flow_job
+from penstock.pipeline.pipeline import Pipeline
+from penstock.pipeline.plan import Planner
+from penstock.pipeline.runner import Runner, chosen, registry_of
+from penstock.pipeline.state import is_stateful
+from penstock.points import reach
+from penstock.settings import Settings
+from penstock.targets.target import Target
+
+_LANES = 2
+_TICK = 0.2
+IsStopped = Callable[[], bool]
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """What a rebuild has done: how far the log was read, and whether the flow's target has that now."""
+
+    flow: str
+    end: Offsets
+    swapped: bool
+
+
+def rebuild(
+    pipeline: Pipeline,
+    flow: str,
+    settings: Settings,
+    spark: SparkSession,
+    *,
+    until: datetime | None = None,
+    partial: bool = False,
+    may_swap: Callable[[], bool] = lambda: True,
+    is_stopped: IsStopped = lambda: False,
+    report: Reporter = warned,
+) -> Rebuilt:
+    """Make a flow's target again from the log alone, beside the one at work, then put it in its place.
+
+    The flow may run meanwhile; `may_swap` is asked when it is to be replaced. `until` leaves out what the log
+    took in at that moment and later: the flow then stands there. Interrupted, the next call goes on. With
+    `partial`, events that are not in the log any more are done without.
+    """
+    described = chosen(pipeline, [flow])[0]
+    return _Rebuild(pipeline, described, settings, spark, report, is_stopped).run(until, partial, may_swap)
+
+
+class _Rebuild:
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        flow: Flow,
+        settings: Settings,
+        spark: SparkSession,
+        report: Reporter,
+        is_stopped: IsStopped,
+    ) -> None:
+        self._pipeline, self._flow, self._settings, self._spark = pipeline, flow, settings, spark
+        self._report, self._is_stopped = report, is_stopped
+        identity = Identity.of(settings.namespace, pipeline.name, flow.name)
+        self._generations = Generations(spark, settings, identity)
+        self._label = identity.label
+
+    def run(self, until: datetime | None, partial: bool, may_swap: Callable[[], bool]) -> Rebuilt:
+        self._refuse_topics()
+        known = self._generations.read()
+        if not known.swapping:
+            known = self._build(known, until, partial)
+        if known.built is None or self._is_stopped():
+            return Rebuilt(self._flow.name, known.built or {}, swapped=False)
+        if not known.swapping and not may_swap():
+            return Rebuilt(self._flow.name, known.built, swapped=False)
+        self._swap(known)
+        return Rebuilt(self._flow.name, known.built, swapped=True)
+
+    def _refuse_topics(self) -> None:
+        if self._flow.target.topics:
+            raise FlowError(
+                f"flow {self._label!r} writes topics, and a rebuild would emit all of its events again",
+                hint="rebuild flows that write tables, indexes and the like; a new topic takes a new flow",
+            )
+
+    def _refuse_state(self, until: datetime | None) -> None:
+        if until is not None and self._keeps_state:
+            raise FlowError(
+                f"flow {self._label!r} keeps state: it can be rebuilt up to the present only",
+                hint="leave --until out",
+            )
+
+    def _build(self, known: Generation, until: datetime | None, partial: bool) -> Generation:
+        wanted = until.astimezone(UTC).isoformat() if until is not None else ""
+        if known.building is not None and known.until != wanted:
+            raise FlowError(
+                f"a rebuild of {self._label!r} up to {known.until or 'the present'} is under way",
+                hint="finish that one first: run the command with the same --until as then",
+            )
+        self._refuse_state(until)
+        refuse_lost(self._flow, self._settings, until, partial=partial)
+        known = known.begun(wanted)
+        self._generations.write(known)
+        if known.built is None:
+            known = replace(known, built=self._built(known, until))
+            if not self._is_stopped():
+                self._generations.write(known)
+        return known
+
+    def _built(self, known: Generation, until: datetime | None) -> Offsets:
+        """Run the flow over the log: without state in one batch, with state as a stream that ends."""
+        job = self._job(known)
+        if self._keeps_state:
+            self._run(replace(job, flow=job.flow.in_mode("stream")))
+            return {}  # where it stands is in its checkpoint
+        end = _ends(self._flow, self._settings, until)
+        job = replace(job, flow=job.flow.in_mode("replay"), end=end)
+        self._run(job)
+        return end
+
+    def _run(self, job: Job) -> None:
+        runner = Runner(
+            self._pipeline, self._settings, jobs=[job], once=True, spark=self._spark, report=self._report
+        )
+        with runner:
+            while not self._is_stopped() and not runner.wait(_TICK):
+                pass
+
+    def _job(self, known: Generation) -> Job:
+        """The job that writes the new generation, beside the target at work."""
+        beside = self._target.beside(f"g{known.building}")
+        flow = replace(self._flow, writes=beside)
+        job = flow_job(self._pipeline, flow, self._settings.namespace)
+        return replace(job, identity=self._generations.of(known.building or 0), rebuilds=True)
+
+    @property
+    def _target(self) -> Target:
+        return self._flow.target
+
+    @cached_property
+    def _keeps_state(self) -> bool:
+        flow, registry = self._flow.in_mode("stream"), registry_of([self._flow], self._settings)
+        try:
+            return is_stateful(Planner(self._spark, self._settings, registry).rows(flow, self._label))
+        finally:
+            if registry is not None:
+                registry.close()
+
+    def _swap(self, known: Generation) -> None:
+        """Shut the present writer out, put the new contents in place, and let the flow go on behind them."""
+        self._generations.write(replace(known, swapping=True))
+        reach("rebuild.swapping", self._label)
+        self._shut_out(known.current)
+        self._target.swap(self._target.beside(f"g{known.building}"), self._settings)
+        reach("rebuild.swapped", self._label)
+        self._generations.write(known.swapped())
+        self._forget(known.current - 1)
+
+    def _shut_out(self, generation: int) -> None:
+        """A flow that runs somewhere all the same must not write into what was rebuilt."""
+        identity, flow = self._generations.of(generation), self._flow.in_mode("stream")
+        job = replace(flow_job(self._pipeline, flow, self._settings.namespace), identity=identity)
+        registry = registry_of([flow], self._settings)
+        try:
+            rows = Planner(self._spark, self._settings, registry).rows(flow, self._label)
+            sink = job.sink(self._settings, rows.schema, _LANES)
+            sink.open()
+            sink.close()
+        finally:
+            if registry is not None:
+                registry.close()
+
+    def _forget(self, generation: int) -> None:
+        """Remove checkpoints; those of the one that was at work stay, for whoever may still run with them."""
+        if generation < 0:
+            return
+        folder = self._generations.of(generation).folder(self._settings.flows)
+        for kind in ("checkpoint", "replay"):
+            Checkpoint(self._spark, f"{folder}/{kind}").delete()
+
+
+def refuse_lost(flow: Flow, settings: Settings, until: datetime | None, *, partial: bool = False) -> None:
+    """Refuse a rebuild that the log is not enough for: events were deleted, or compacted away."""
+    if partial:
+        return
+    broker = Broker(settings)
+    for topic in (*flow.reads.values(), *flow.looks_up.values()):
+        policy = broker.topic(topic.name).config.get("cleanup.policy", "delete")
+        if "delete" in policy and any(first for first, _ in broker.offsets(topic.name).values()):
+            raise DataLossError(
+                f"the oldest events of {topic.name!r} were deleted: a rebuild would lack what came of them",
+                hint="bring them back from an archive of the topic, or do without them: --partial",
+            )
+        if "compact" in policy:
+            is_table = isinstance(topic, Table)
+            _refuse_compacted(topic.name, broker.topic(topic.name).config, until, is_table=is_table)
+
+
+def _refuse_compacted(
+    name: str, config: Mapping[str, str], until: datetime | None, *, is_table: bool
+) -> None:
+    """A compacted topic has every change for as long as its lag; behind it, the last one of each key."""
+    if until is None and not is_table:
+        raise DataLossError(
+            f"{name!r} is compacted, and read as a stream of events: those of before may be gone",
+            hint="read it as a Table, or do without them: --partial",
+        )
+    lag = timedelta(milliseconds=int(config.get("min.compaction.lag.ms", "0")))
+    if until is not None and until < datetime.now(UTC) - lag:
+        raise DataLossError(
+            f"{name!r} keeps every change for {lag} (min.compaction.lag.ms), and {until} is longer ago: "
+            "values of then may be compacted away",
+            hint="bring the changes back from an archive of the topic, or choose a later moment",
+        )
+
+
+def _ends(flow: Flow, settings: Settings, until: datetime | None) -> Offsets:
+    broker, names = Broker(settings), [topic.name for topic in flow.reads.values()]
+    if until is None:
+        return {name: broker.committed_end(name) for name in names}
+    return {name: broker.offsets_at(name, until) for name in names}
