@@ -1,0 +1,1 @@
+"""Every system that is derived from a captured table, under kills."""
