@@ -35,8 +35,8 @@ class Receiver:
     """Listens on loopback; `decide` gets a request and returns what to do: a status, or a word.
 
     Words are "hang", "drop", "reset", "part" (of an answer), "close" (after it, unannounced), "drip", "huge",
-    "endless" (body), "continue" (for ever); a tuple is a status with headers and, perhaps, a text. `taken` are
-    the requests that were answered with success, `all` those that came.
+    "endless" (body), "continue" (for ever); a tuple is a status with headers and, perhaps, a text. `taken`
+    are the requests that were answered with success, `all` those that came.
     """
 
     decide: object = 200

@@ -41,7 +41,8 @@ class Endpoint:
 
     def redacted(self, text: str) -> str:
         """Return a text without what lets requests in: an endpoint may echo it."""
-        hidden = [reveal(value) for value in (*self.headers.values(), self.secret) if value is not None]
+        secrets = (*self.headers.values(), self.secret, self.url, Secret(self.path))
+        hidden = [value.value for value in secrets if value is not None]
         words = {part for value in hidden for part in (value, value.removeprefix("Bearer ")) if len(part) > 3}
         for word in sorted(words, key=len, reverse=True):
             text = text.replace(word, "***")
