@@ -59,10 +59,10 @@ class Rules:
     blame: Blame = field(default_factory=Blame)
     once: bool = False
 
-    def fault(self, answer: Answer) -> Fault:
-        """A request that never left says nothing about its event; one without an answer might."""
+    def fault(self, answer: Answer) -> Fault | None:
+        """Return whose fault an answer is; a request that never left says nothing about its event."""
         if answer.status is not None:
-            return self.blame.fault(answer.status)
+            return None if answer.is_success else self.blame.fault(answer.status)
         return "either" if answer.left else "endpoint"
 
 
@@ -130,8 +130,8 @@ class Delivery:
 
     def _judge(self, pending: Pending, answer: Answer) -> bool:
         """Draw the consequences of an answer; say whether there is nothing more to be tried for now."""
-        fault = "none" if answer.is_success else self.rules.fault(answer)
-        if fault in ("none", "event"):
+        fault = self.rules.fault(answer)
+        if fault is None or fault == "event":
             self._conclude(pending, answer)
             return True
         if fault == "endpoint":
@@ -186,7 +186,7 @@ class Delivery:
             return
         pending = self._candidate()
         answer = self._post(pending)
-        fault = "none" if answer.is_success else self.rules.fault(answer)
+        fault = self.rules.fault(answer)
         if fault in ("endpoint", "either"):
             if self.rules.once and fault == "either":
                 pending.give_up()
