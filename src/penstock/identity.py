@@ -77,6 +77,11 @@ class Identity:
         return self.label + self._suffix(".")
 
     @property
+    def undelivered(self) -> str:
+        """The topic of results that its target, such as a webhook, did not take."""
+        return self._topic("dead-letters", self._path)
+
+    @property
     def judged(self) -> str:
         """The topic in which its pipeline writes down which malformed records were judged."""
         return self._topic("judged", self.pipeline)

@@ -61,7 +61,7 @@ def redrive(
     try:
         writer.fence()  # before the position is read: until then another redrive may move it
         with Cursor(source, settings, group=group) as cursor:
-            letters = _Letters(cursor, TopicIdentity(source, settings, group))
+            letters = WaitingLetters(cursor, TopicIdentity(source, settings, group))
             return _redriven(letters, writer, readable, progress)
     except PenstockError as error:
         writer.abort()
@@ -75,7 +75,7 @@ def redrive(
         writer.abort()
 
 
-class _Letters:
+class WaitingLetters:
     """The dead letters that are there when a redrive begins and that none before it has dealt with."""
 
     def __init__(self, cursor: Cursor, identity: TopicIdentity) -> None:
@@ -105,7 +105,7 @@ class _Letters:
 
 
 def _redriven(
-    letters: _Letters,
+    letters: WaitingLetters,
     writer: Writer,
     readable: Callable[[bytes | None], object] | None,
     progress: Callable[[int, int], None],

@@ -124,14 +124,16 @@ class Flow:
 
     def _check_target(self, mode: Mode, guarantee: Guarantee | None) -> None:
         possible = self.target.guarantees.get(mode, ())
+        why = self.target.limitation(mode, guarantee)
+        reason = f": {why}" if why else ""
         if not possible:
             raise FlowError(
-                f"flow {self.name!r} can't write a {type(self.writes).__name__} in {mode} mode",
+                f"flow {self.name!r} can't write a {type(self.writes).__name__} in {mode} mode{reason}",
                 hint="write a topic, and let a second flow in stream mode bring that to its target",
             )
         if guarantee is not None and guarantee not in possible:
             raise FlowError(
-                f"flow {self.name!r} can't be {guarantee} in {mode} mode",
+                f"flow {self.name!r} can't be {guarantee} in {mode} mode{reason}",
                 hint=f"guarantee {_or(possible)}"
                 + ("" if mode == "stream" else ", or run it in stream mode"),
             )

@@ -6,6 +6,7 @@ from penstock.targets.lanes import Lane, Lanes, LaneSink, spread_by
 from penstock.targets.postgres import PostgresSink, PostgresTable
 from penstock.targets.sink import Sink, SinkOptions
 from penstock.targets.target import Inspection, Results, Target
+from penstock.targets.webhook import Webhook
 
 __all__ = [
     "Compared",
@@ -21,5 +22,6 @@ __all__ = [
     "Sink",
     "SinkOptions",
     "Target",
+    "Webhook",
     "spread_by",
 ]

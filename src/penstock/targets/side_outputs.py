@@ -17,7 +17,7 @@ from penstock.targets.compared import Compared
 from penstock.targets.kafka.sink import KafkaSink
 from penstock.targets.kafka.target import CRASH_POINTS, KafkaTarget, compare_messages
 from penstock.targets.sink import BeforeCommit, Sink, SinkOptions, nothing
-from penstock.targets.target import Guarantee, Guarantees, Inspection, Results, Target
+from penstock.targets.target import Guarantee, Guarantees, Inspection, Mode, Results, Target
 
 
 def target_of(writes: Topic[Any] | Target, side_outputs: Iterable[Topic[Any]]) -> Target:
@@ -64,6 +64,9 @@ class TargetWithSideOutputs(Target):
     @property
     def topics(self) -> tuple[Topic[Any], ...]:
         return self.side_outputs
+
+    def limitation(self, mode: Mode, guarantee: Guarantee | None) -> str | None:
+        return self.target.limitation(mode, guarantee)
 
     def may_repeat(self, guarantee: Guarantee) -> bool:
         return self.target.may_repeat(guarantee)

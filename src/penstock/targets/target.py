@@ -92,6 +92,10 @@ class Target(ABC):
         """Return results as the sink takes them: each with its `id`, and with their `_order` if need be."""
         return with_id(results.ordered(), results.flow, one_to_one=results.one_to_one)
 
+    def limitation(self, mode: Mode, guarantee: Guarantee | None) -> str | None:
+        """Return why it can't be written in a mode, or with a guarantee, where there is more to be said."""
+        return None
+
     def may_repeat(self, guarantee: Guarantee) -> bool:
         """Whether a row may be there twice with a guarantee."""
         return guarantee not in ("exactly-once", "at-most-once")
