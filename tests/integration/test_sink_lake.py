@@ -181,27 +181,36 @@ def test_every_type_comes_back(spark, opened, write):
 
 def test_what_the_log_knows_of_files_leaves_no_row_out(spark, opened):
     """A reader that skips files by their bounds finds each row by every column."""
-    shape = "id bigint, at timestamp, text string, real double, day date, money decimal(20,2)"
+    shape = "id bigint, at timestamp, text string, real double, day date, money decimal(38,2)"
     sink = opened(shape, lanes=3)
+    assert len(DeltaTable(str(sink.table.root)).metadata().configuration) == 1
     made = spark.range(400).select(
         "id",
         F.expr("timestamp_micros(1700000000000000 + id * 1001)").alias("at"),
         F.expr("if(id % 7 = 0, null, concat(id, repeat('ü', cast(id % 80 as int))))").alias("text"),
         F.expr("if(id % 5 = 0, double('NaN'), double(id))").alias("real"),
         F.expr("date_add(date'2024-01-01', cast(id as int))").alias("day"),
-        F.expr("cast(id as decimal(20,2))").alias("money"),
+        F.expr("cast(id as decimal(30,2)) * 123456789012345678").alias("money"),
     )
     sink.write(made, batch(0, 0, 1))
-    table = DeltaTable(str(sink.table.root))
+    for compacted in (False, True):
+        if compacted:
+            DeltaTable(str(sink.table.root)).optimize.compact()
+        found_by_every_column(DeltaTable(str(sink.table.root)), compacted)
+
+
+def found_by_every_column(table, compacted):
     assert table.count() == 400
-    for row in table.to_pyarrow_table().to_pylist()[::23]:
+    lazy = pl.scan_delta(table.table_uri)
+    assert lazy.filter(pl.col("real").is_nan()).collect().height == 80
+    for row in table.to_pyarrow_table().to_pylist()[::37]:
         for name in ("id", "at", "text", "day", "money"):
-            if row[name] is not None:
+            if row[name] is None:
+                continue
+            assert lazy.filter(pl.col(name) == row[name]).collect()["id"].to_list() == [row["id"]], name
+            if name != "text" or not compacted:  # pyarrow can't compare the texts of files by delta-rs
                 found = table.to_pyarrow_table(filters=[(name, "=", row[name])]).column("id").to_pylist()
-                assert row["id"] in found, name
-                lazy = pl.scan_delta(str(sink.table.root)).filter(pl.col(name) == row[name])
-                assert row["id"] in lazy.collect()["id"].to_list(), name
-    assert pl.scan_delta(str(sink.table.root)).filter(pl.col("real").is_nan()).collect().height == 80
+                assert found == [row["id"]], name
 
 
 @pytest.mark.parametrize("write", ["append", "upsert"])
@@ -225,7 +234,7 @@ def test_a_table_may_be_partitioned(spark, opened, write):
     both = [*rows, *((n + 10, *rest) for n, *rest in rows)]
     expected = sorted((n, p, d and date.fromisoformat(d), f, v) for n, p, d, f, v in both)
     assert sorted(map(tuple, contents(spark, sink.table, StructType.fromDDL(shape)).collect())) == expected
-    assert [row[0] for row in held(sink, "id, place, day, flag, n")] == [row[0] for row in expected]
+    assert set(held(sink, "id, place, day, flag, n")) == set(expected)
     DeltaTable(str(sink.table.root)).optimize.compact()
     assert sorted(map(tuple, contents(spark, sink.table, StructType.fromDDL(shape)).collect())) == expected
     with pytest.raises(TargetError, match="is partitioned by"):
@@ -453,7 +462,7 @@ def test_a_rebuilt_table_takes_the_place_of_the_live_one(spark, settings, opened
     again = live.table.sink(StructType.fromDDL(grown), SinkOptions(settings, unique))
     again.open()
     again.write(frame(spark, grown, ("more", 4, None, False)), batch(1, 7, 8, "second"))
-    assert [row[0] for row in held(live, "total")] == [2, 3, 4]
+    assert held(live, "total") == [(2,), (3,), (4,)]
     with pytest.raises(TargetError, match="there is no table at"):
         again.table.beside("other").swap(again.table.beside("nothing"), settings)
 

@@ -41,14 +41,15 @@ class StagedFile:
 class FileWriter:
     """What a task does with its rows: those of one partition of the table after the other, a file for each.
 
-    The first column says which partition a row is of, the others are those of the schema. Spark carries it to
-    the executors.
+    The first column says which partition a row is of, the others are those of the schema. `keys` must not be
+    null, and the bounds of the `bounded` columns go to the log. Spark carries it to the executors.
     """
 
     sink: str
     folder: str
     schema: pa.Schema
     keys: tuple[str, ...]
+    bounded: tuple[str, ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         written = [self._write(place, *each) for place, each in enumerate(self._partitions(batches))]
@@ -79,7 +80,9 @@ class FileWriter:
             file.flush()
             os.fsync(file.fileno())
         known = pq.read_metadata(path)
-        return StagedFile(path.name, path.stat().st_size, known.num_rows, partition, statistics_of(known))
+        return StagedFile(
+            path.name, path.stat().st_size, known.num_rows, partition, statistics_of(known, self.bounded)
+        )
 
     def _coerced(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return rows in the file's own types: times in UTC, whatever the session's zone."""

@@ -10,6 +10,7 @@ from penstock.errors import SinkError, TargetError
 from penstock.targets.lake.columns import plain
 from penstock.targets.lake.delta import ConflictError, asking, is_table, load
 from penstock.targets.lake.ledger import FOLDER
+from penstock.targets.lake.statistics import PROPERTY, bounded_columns
 from penstock.targets.lake.table import DeclaredTable
 
 if TYPE_CHECKING:
@@ -58,8 +59,13 @@ def _create(table: DeclaredTable, columns: StructType) -> None:
     _check_empty(table.root)
     with asking("make the table", table.root):
         table.root.mkdir(parents=True, exist_ok=True)
-        partitions = list(table.partitions)
-        DeltaTable.create(str(table.root), delta_schema(columns), mode="ignore", partition_by=partitions)
+        DeltaTable.create(
+            str(table.root),
+            delta_schema(columns),
+            mode="ignore",
+            partition_by=list(table.partitions),
+            configuration={PROPERTY: ",".join(bounded_columns(columns, table.partitions))},
+        )
 
 
 def _check_empty(root: Path) -> None:

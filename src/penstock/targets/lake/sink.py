@@ -19,7 +19,8 @@ from penstock.targets.lake.files import StagedFile
 from penstock.targets.lake.ledger import Ledger, flush_folder, link
 from penstock.targets.lake.merge import Merge, append, commit_nothing
 from penstock.targets.lake.prepared import prepare
-from penstock.targets.lake.staging import stage
+from penstock.targets.lake.staging import Staging, stage
+from penstock.targets.lake.statistics import known_columns
 from penstock.targets.lake.table import DeclaredTable
 from penstock.targets.sink import BeforeCommit, Guarantee, SinkOptions, nothing
 from penstock.targets.tasks import task_errors
@@ -136,7 +137,9 @@ class LakeSink:
     def _stage(self, rows: DataFrame, folder: Path, before_commit: BeforeCommit) -> list[StagedFile]:
         with asking("make a folder for files", self.table.root):
             folder.mkdir()
-        staging = stage(rows, self.table, self._columns, self.id, str(folder), self._lanes)
+        bounded = known_columns(self._snapshot().metadata().configuration, self._columns)
+        given = Staging(self.id, str(folder), bounded, self._lanes)
+        staging = stage(rows, self.table, self._columns, given)
         try:
             with task_errors():
                 files = [StagedFile(*row) for row in staging.collect()]

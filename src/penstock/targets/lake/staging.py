@@ -1,6 +1,7 @@
 """How a batch's rows come to files: spread over tasks, of an upsert's key only the last."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -15,15 +16,23 @@ from penstock.targets.lake.table import DeclaredTable
 _PARTITION, _ORDER, _RANK = "penstock_partition", "penstock_order", "penstock_rank"
 
 
-def stage(
-    rows: DataFrame, table: DeclaredTable, columns: StructType, sink: str, folder: str, lanes: int
-) -> DataFrame:
+@dataclass(frozen=True)
+class Staging:
+    """Where a batch's files go, and what of them the table's log is to know."""
+
+    sink: str
+    folder: str
+    bounded: tuple[str, ...]
+    lanes: int
+
+
+def stage(rows: DataFrame, table: DeclaredTable, columns: StructType, staging: Staging) -> DataFrame:
     """Return what writes rows to files when it is run, with what each file holds."""
     upsert = table.write == "upsert"
-    spread = _last_of_each(rows, table.keys, lanes) if upsert else _spread(rows, table, lanes)
+    spread = _last_of_each(rows, table.keys, staging.lanes) if upsert else _spread(rows, table, staging.lanes)
     held = staged_columns(table, columns, deletes=DELETED in rows.columns)
     arrow = to_arrow_schema(held, timezone="UTC")
-    writer = FileWriter(sink, folder, arrow, table.keys if upsert else ())
+    writer = FileWriter(staging.sink, staging.folder, arrow, table.keys if upsert else (), staging.bounded)
     partition = F.lit("{}") if upsert else _partition(table.partitions)
     # mapInArrow does not know how to quote names.
     placed = spread.select(

@@ -3,6 +3,7 @@
 import os
 import shutil
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from penstock.targets.lake.contents import active_files
 from penstock.targets.lake.delta import ConflictError, asking, is_table, load, properties
 from penstock.targets.lake.ledger import FOLDER, Ledger, Note, epoch_of, link
 from penstock.targets.lake.prepared import prepare, spark_schema
-from penstock.targets.lake.statistics import statistics_of
+from penstock.targets.lake.statistics import PROPERTY, known_columns, statistics_of
 from penstock.targets.lake.table import DeclaredTable
 
 if TYPE_CHECKING:
@@ -67,14 +68,17 @@ def _commit(root: Path, old: "DeltaTable", other: Path, new: "DeltaTable") -> No
         )
     with asking("put a rebuilt table in its place", root):
         _allow_times_without_zone(old, new)
-        added: list[AddAction | RemoveAction] = [_linked(root, other, each) for each in active_files(new)]
+        bounded = _agree_on_bounds(old, new)
+        added: list[AddAction | RemoveAction] = [
+            _linked(root, other, each, bounded) for each in active_files(new)
+        ]
         carried = {SWAP: _number(new), **_carried(root, old, other, new)}
         committed = properties(carried, retries=0)
         schema = new.schema()
         old.create_write_transaction(added, "overwrite", schema, partitions, commit_properties=committed)
 
 
-def _linked(root: Path, other: Path, file: dict[str, Any]) -> "AddAction":
+def _linked(root: Path, other: Path, file: dict[str, Any], bounded: Sequence[str]) -> "AddAction":
     from deltalake.transaction import AddAction
 
     # A flat name: what it is called has no meaning, and needs no quoting in the log.
@@ -85,7 +89,7 @@ def _linked(root: Path, other: Path, file: dict[str, Any]) -> "AddAction":
     known = pq.read_metadata(root / name)
     values = {key: None if value is None else _text(value) for key, value in file["partition"].items()}
     size, now = (root / name).stat().st_size, int(time.time() * 1000)
-    return AddAction(name, size, values, now, True, statistics_of(known))
+    return AddAction(name, size, values, now, True, statistics_of(known, bounded))
 
 
 def _carried(root: Path, old: "DeltaTable", other: Path, new: "DeltaTable") -> dict[str, int]:
@@ -114,6 +118,18 @@ def _allow_times_without_zone(old: "DeltaTable", new: "DeltaTable") -> None:
         ntz = [TableFeatures.TimestampWithoutTimezone]
         old.alter.add_feature(ntz, allow_protocol_versions_increase=True)
         old.update_incremental()
+
+
+def _agree_on_bounds(old: "DeltaTable", new: "DeltaTable") -> tuple[str, ...]:
+    """Return the columns that have bounds in both tables; the live one asks for no others from now on."""
+    asked = known_columns(old.metadata().configuration, spark_schema(old))
+    fit = tuple(
+        name for name in known_columns(new.metadata().configuration, spark_schema(new)) if name in asked
+    )
+    if fit != asked:
+        old.alter.set_table_properties({PROPERTY: ",".join(fit)})
+        old.update_incremental()
+    return fit
 
 
 def _text(value: object) -> str:
