@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,12 +20,13 @@ from penstock.targets.lake.statistics import statistics_of
 SUMMARY = "name string, size bigint, count bigint, partition string, statistics string"
 _TYPES = [("name", pa.string()), ("size", pa.int64()), ("count", pa.int64())]
 _SCHEMA = pa.schema([*_TYPES, ("partition", pa.string()), ("statistics", pa.string())])
+_NULL, _NO_PARTITION = "__HIVE_DEFAULT_PARTITION__", "{}"
 _GROUP = 256 * 1024  # rows of a row group
 
 
 @dataclass(frozen=True)
 class StagedFile:
-    """A file of a batch; `partition` and `statistics` are JSON objects, as Delta has them."""
+    """A file of a batch by its path; `partition` and `statistics` are JSON objects, as Delta has them."""
 
     name: str
     size: int
@@ -66,13 +68,16 @@ class FileWriter:
     def _write(self, place: int, partition: str, batches: Iterator[pa.RecordBatch]) -> StagedFile:
         _check_partition(partition)
         lane, attempt = _task()
-        path = Path(self.folder) / f"part-{Path(self.folder).name}-{lane:05d}-{attempt}-{place}.parquet"
+        name = f"part-{Path(self.folder).name}-{lane:05d}-{attempt}-{place}.parquet"
+        path = Path(self.folder, *_folders(partition), name)
         try:
             return self._write_file(path, partition, batches)
         except OSError as error:
             raise SinkError(f"can't write {str(path)!r}: {error}", hint="see to the disk") from error
 
     def _write_file(self, path: Path, partition: str, batches: Iterator[pa.RecordBatch]) -> StagedFile:
+        if partition != _NO_PARTITION:
+            path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("xb") as file:
             with pq.ParquetWriter(file, self.schema, write_page_index=True) as writer:
                 for batch in batches:
@@ -80,9 +85,8 @@ class FileWriter:
             file.flush()
             os.fsync(file.fileno())
         known = pq.read_metadata(path)
-        return StagedFile(
-            path.name, path.stat().st_size, known.num_rows, partition, statistics_of(known, self.bounded)
-        )
+        name, size = str(path.relative_to(self.folder)), path.stat().st_size
+        return StagedFile(name, size, known.num_rows, partition, statistics_of(known, self.bounded))
 
     def _coerced(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return rows in the file's own types: times in UTC, whatever the session's zone."""
@@ -102,6 +106,12 @@ def _runs(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
     for end, partition in zip(ends.run_ends.to_pylist(), ends.values.to_pylist(), strict=True):
         yield partition, batch.slice(start, end - start)
         start = end
+
+
+def _folders(partition: str) -> list[str]:
+    """Return the folders of a partition: Delta has its values in the log, but polars takes them from here."""
+    values = json.loads(partition).items()
+    return [f"{name}={_NULL if value is None else quote(value, safe='')}" for name, value in values]
 
 
 def _check_partition(partition: str) -> None:

@@ -92,9 +92,10 @@ class Ledger:
             if not path.is_dir():
                 path.unlink(missing_ok=True)
                 continue
-            for staged in path.iterdir():
-                if left != last and staged.name not in files:
-                    (self.root / staged.name).unlink(missing_ok=True)
+            for staged in path.rglob("*.parquet"):
+                name = str(staged.relative_to(path))
+                if left != last and name not in files:
+                    (self.root / name).unlink(missing_ok=True)
             shutil.rmtree(path, ignore_errors=True)
 
     def file(self, number: int) -> Path:
@@ -122,6 +123,7 @@ def write_durably(path: Path, text: bytes) -> None:
 def link(path: Path, name: Path) -> None:
     """Give a file a second name, and a new date: an old one that is in no commit is taken for left behind."""
     os.utime(path)
+    name.parent.mkdir(parents=True, exist_ok=True)
     os.link(path, name)
 
 

@@ -159,16 +159,18 @@ class LakeSink:
                 append(delta, files, given)
 
         if self.table.write == "append":
-            self._link(paths)
+            self._link(folder, paths)
         points.reach("sink.lake.before-commit", self.id)
         self._commit(number, work, None if self._guarantee == "at-most-once" else batch)
 
-    def _link(self, paths: list[Path]) -> None:
+    def _link(self, folder: Path, paths: list[Path]) -> None:
         """Bring files into the table's folder, where no reader looks for what is not in the log."""
         try:
-            for path in paths:
-                link(path, self.table.root / path.name)
-            flush_folder(self.table.root)
+            names = [self.table.root / path.relative_to(folder) for path in paths]
+            for path, name in zip(paths, names, strict=True):
+                link(path, name)
+            for parent in {self.table.root, *(name.parent for name in names)}:
+                flush_folder(parent)
         except OSError as error:
             self._current()
             raise SinkError(f"table {self.table.path!r}: can't link a file: {error}") from error

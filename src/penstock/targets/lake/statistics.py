@@ -1,4 +1,4 @@
-"""What a Delta log knows of a file: its rows, and of some columns how many are null, the least and the greatest.
+"""What a Delta log knows of a file: its rows, and of some columns their bounds and how many are null.
 
 Bounds are those of whole numbers, dates and times. delta-rs takes a column without bounds beside one that has
 them for one without rows, and loses bounds of large decimals; Parquet's own leave NaN out. So the table says

@@ -81,10 +81,9 @@ def _commit(root: Path, old: "DeltaTable", other: Path, new: "DeltaTable") -> No
 def _linked(root: Path, other: Path, file: dict[str, Any], bounded: Sequence[str]) -> "AddAction":
     from deltalake.transaction import AddAction
 
-    # A flat name: what it is called has no meaning, and needs no quoting in the log.
-    name = Path(file["path"]).name
+    name = file["path"]
     if not (root / name).exists():
-        link(other / file["path"], root / name)
+        link(other / name, root / name)
     os.utime(root / name)
     known = pq.read_metadata(root / name)
     values = {key: None if value is None else _text(value) for key, value in file["partition"].items()}
