@@ -9,8 +9,8 @@ import pytest
 import penstock.errors
 
 PACKAGES = (
-    "events schemas schemas.compatibility log registry local process targets targets.kafka targets.postgres "
-    "targets.webhook pipeline testing"
+    "events schemas schemas.compatibility log registry local process targets targets.kafka targets.lake "
+    "targets.postgres targets.redis targets.search targets.webhook pipeline testing"
 )
 
 LAZY = {"TYPE_CHECKING", "on_demand"}  # what a package has for names that are imported on demand

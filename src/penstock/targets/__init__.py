@@ -2,6 +2,7 @@
 
 from penstock.targets.compared import Compared
 from penstock.targets.kafka import KafkaSink, KafkaTarget
+from penstock.targets.lake import LakeSink, LakeTable
 from penstock.targets.lanes import Lane, Lanes, LaneSink, spread_by
 from penstock.targets.postgres import PostgresSink, PostgresTable
 from penstock.targets.sink import Sink, SinkOptions
@@ -13,6 +14,8 @@ __all__ = [
     "Inspection",
     "KafkaSink",
     "KafkaTarget",
+    "LakeSink",
+    "LakeTable",
     "Lane",
     "LaneSink",
     "Lanes",
