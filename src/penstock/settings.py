@@ -100,7 +100,9 @@ class Settings:
             checkpoints=written.get("checkpoints"),
             modules=tuple(written.get("modules", ())),
             registry=written.get("registry", {}) | _registry_variables(environ),
-            connections=written.get("connections", {}) | _connections_variable(environ),
+            connections=_local_connections(local)
+            | written.get("connections", {})
+            | _connections_variable(environ),
             namespace=str(written.get("namespace", "")),
         )
 
@@ -132,6 +134,16 @@ class Settings:
                 "no database is known",
                 hint="run `penstock up`, set postgres in penstock.toml or PENSTOCK_POSTGRES, or name a "
                 "connection",
+            )
+        return Secret(reveal(found))
+
+    def url(self, connection: str) -> Secret:
+        """Return the address of the service that a connection names."""
+        found = self.connection(connection).get("url")
+        if found is None:
+            raise SettingsError(
+                f"connection {connection!r} has no url",
+                hint=f"it has {', '.join(self.connection(connection)) or 'nothing'}",
             )
         return Secret(reveal(found))
 
@@ -334,6 +346,12 @@ def _registry_variables(environ: Mapping[str, str]) -> dict[str, str]:
         for name, value in environ.items()
         if name.startswith(_REGISTRY_VARIABLE)
     }
+
+
+def _local_connections(local: JsonObject) -> dict[str, dict[str, str]]:
+    """A local Redis is the connection of its name, unless there is another of that name."""
+    found = local.get("redis")
+    return {"redis": {"url": found}} if isinstance(found, str) else {}
 
 
 def _local_endpoints(data: Path) -> JsonObject:

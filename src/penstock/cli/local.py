@@ -17,7 +17,7 @@ from penstock.errors import SettingsError
 from penstock.settings import Settings
 
 if TYPE_CHECKING:
-    from penstock.local import ServiceStatus
+    from penstock.local import Platform, ServiceStatus
 
 NOT_RUNNING = 3
 _COLOURS = {"running": "green", "stopped": "yellow", "crashed": "red"}
@@ -40,18 +40,26 @@ def up(
     data: Data = None,
     kafka_port: Port = None,
     postgres_port: Port = None,
+    redis_port: Port = None,
+    also: Annotated[
+        list[str] | None, typer.Option("--with", help="Start this service, too: redis. May be repeated.")
+    ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete the data and start empty.")] = False,
 ) -> None:
     """Start a real Kafka and a real PostgreSQL on this machine, or attach to those that run.
 
-    Example: penstock up --kafka-port 9092
+    What was once started with --with comes up with the others from then on.
+
+    Example: penstock up --with redis
     """
-    from penstock.local import Platform
+    from penstock.local import Platform, services_of
 
     console = Console(markup=False, emoji=False)
-    platform = Platform(_folder(data), kafka_port, postgres_port)
+    folder = _folder(data)
+    services = services_of(folder, also or ())
+    platform = Platform(folder, kafka_port, postgres_port, services, redis_port=redis_port)
     began = time.monotonic()
-    with console.status("starting Kafka and PostgreSQL"):
+    with console.status(f"starting {', '.join(services)}"):
         platform.up(fresh, console.print)
     console.print(f"ready in {time.monotonic() - began:.1f} s; data in {platform.data}", soft_wrap=True)
 
@@ -61,11 +69,9 @@ def down(data: Data = None) -> None:
 
     Example: penstock down
     """
-    from penstock.local import Platform
-
     console = Console(markup=False, emoji=False)
     with console.status("stopping"):
-        Platform(_folder(data)).down(console.print)
+        _platform(data).down(console.print)
 
 
 def status(
@@ -76,9 +82,7 @@ def status(
 
     Example: penstock status --json
     """
-    from penstock.local import Platform
-
-    found = Platform(_folder(data)).status()
+    found = _platform(data).status()
     if as_json:
         typer.echo(json.dumps([asdict(one) for one in found], default=str, indent=2))
     else:
@@ -88,7 +92,7 @@ def status(
 
 
 def logs(
-    service: Annotated[str, typer.Argument(help="kafka or postgres")],
+    service: Annotated[str, typer.Argument(help="kafka, postgres or redis")],
     data: Data = None,
     lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="How many lines from the end.")] = 50,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until Ctrl-C.")] = False,
@@ -97,11 +101,11 @@ def logs(
 
     Example: penstock logs kafka --lines 100 --follow
     """
-    from penstock.local import SERVICES, Platform
+    from penstock.local import KNOWN, Platform
     from penstock.local.files import last_lines
 
-    if service not in SERVICES:
-        raise SettingsError(f"there is no service {service!r}", hint=f"known are {', '.join(SERVICES)}")
+    if service not in KNOWN:
+        raise SettingsError(f"there is no service {service!r}", hint=f"known are {', '.join(KNOWN)}")
     path = Platform(_folder(data), services=(service,)).status()[0].log
     for line in last_lines(path, lines):
         typer.echo(line)
@@ -123,6 +127,14 @@ def appended(path: Path, pause: float = 0.2) -> Iterator[str]:
             position += len(grown)
             yield grown.decode(errors="replace")
         time.sleep(pause)
+
+
+def _platform(data: Path | None) -> "Platform":
+    """The platform of a folder, with every service that was started in it."""
+    from penstock.local import Platform, services_of
+
+    folder = _folder(data)
+    return Platform(folder, services=services_of(folder))
 
 
 def _folder(data: Path | None) -> Path:

@@ -16,11 +16,14 @@ from penstock.local.files import write_whole
 from penstock.local.kafka import Kafka
 from penstock.local.lock import held
 from penstock.local.postgres import Postgres
+from penstock.local.redis import Redis
 from penstock.local.service import Reporter, Service, ServiceStatus
 from penstock.settings import ENDPOINTS, Settings
 
 T = TypeVar("T")
 SERVICES = ("kafka", "postgres")
+OPTIONAL = ("redis",)  # started if they are asked for
+KNOWN = (*SERVICES, *OPTIONAL)
 _MARKER = "penstock-data"
 _LOCK = "lock"
 _OURS = ("logs", "flows", "running")
@@ -32,7 +35,7 @@ def _silent(_: str) -> None:
 
 @dataclass(frozen=True)
 class Platform:
-    """A Kafka broker and a PostgreSQL server whose data is in one folder.
+    """A Kafka broker and a PostgreSQL server whose data is in one folder, and a Redis if it is asked for.
 
     >>> Platform(Path("elsewhere"), services=("kafka",)).status()[0].state
     'stopped'
@@ -46,13 +49,14 @@ class Platform:
     postgres_port: int | None = None
     services: tuple[str, ...] = SERVICES
     kafka_proxy: tuple[int, int] | None = None
+    redis_port: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "data", self.data.expanduser().resolve())
-        unknown = set(self.services) - set(SERVICES)
+        unknown = set(self.services) - set(KNOWN)
         if unknown or not self.services:
             raise SettingsError(
-                f"services {self.services!r} can't be started", hint=f"known are {', '.join(SERVICES)}"
+                f"services {self.services!r} can't be started", hint=f"known are {', '.join(KNOWN)}"
             )
 
     def up(self, fresh: bool = False, report: Reporter = _silent) -> Settings:
@@ -79,6 +83,7 @@ class Platform:
         known: dict[str, Service] = {
             "kafka": Kafka(self.data, self.kafka_port, self.kafka_proxy),
             "postgres": Postgres(self.data, self.postgres_port),
+            "redis": Redis(self.data, self.redis_port),
         }
         return [known[name] for name in self.services]
 
@@ -115,6 +120,15 @@ class Platform:
                 shutil.rmtree(folder)
         for file in self.data.glob("progress.db*"):
             file.unlink()
+
+
+def services_of(data: Path, wanted: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the services of a folder: the usual ones, those wanted, and those once started in it."""
+    unknown = set(wanted) - set(KNOWN)
+    if unknown:
+        raise SettingsError(f"there is no service {min(unknown)!r}", hint=f"known are {', '.join(KNOWN)}")
+    started = (name for name in OPTIONAL if name in wanted or (data / name).is_dir())
+    return (*SERVICES, *started)
 
 
 def _together(described: Sequence[Service], work: Callable[[Service], T]) -> list[tuple[Service, Future[T]]]:
