@@ -55,8 +55,8 @@ class MariaShop:
         if chance < 0.025:
             cursor.execute("flush binary logs")
         cursor.execute("begin")
-        if chance < 0.05:
-            self._many(cursor, self.random.choice([700, 4000, 30_000]))
+        if chance < 0.035:
+            self._many(cursor, self.random.choice([300, 700, 4000, 25_000]))
         for _ in range(self.random.randrange(1, 6)):
             self._within_savepoint(cursor)
         cursor.execute("rollback" if self.random.random() < 0.1 else "commit")

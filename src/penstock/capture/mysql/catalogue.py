@@ -22,6 +22,11 @@ _KEY = """
 select column_name, sub_part from information_schema.statistics
 where table_schema = %s and table_name = %s and index_name = 'PRIMARY' order by seq_in_index
 """
+_CASCADES = """
+select constraint_name, delete_rule, update_rule from information_schema.referential_constraints
+where constraint_schema = %s and table_name = %s
+"""
+_KEPT = ("RESTRICT", "NO ACTION")
 _SAFE = ("InnoDB",)
 _SMALL = 16 * 1024 * 1024  # bytes of a chunk
 
@@ -61,7 +66,18 @@ class Catalogue:
                 f"table {path!r} has the engine {engine}: what is read of it has no place in the log",
                 hint=f"ALTER TABLE {path} ENGINE = InnoDB",
             )
+        self._refuse_cascades(path)
         return TableFacts(int(rows or 0), int(width or 0))
+
+    def _refuse_cascades(self, path: str) -> None:
+        """What a foreign key does to rows by itself is not in the log."""
+        for name, *rules in self._server.ask(_CASCADES, *_split(path)):
+            if any(rule not in _KEPT for rule in rules):
+                raise CaptureError(
+                    f"the foreign key {name!r} of {path!r} changes rows by itself "
+                    f"({' and '.join(map(str, rules))} on delete and update), and MariaDB does not log that",
+                    hint="make it RESTRICT, and let the application delete the rows",
+                )
 
     def shape(self, path: str) -> TableShape:
         """Return a table as it is now."""

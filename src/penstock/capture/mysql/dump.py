@@ -1,5 +1,6 @@
 """The stream of a binary log, as the server sends it to a replica."""
 
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from struct import Struct
@@ -29,6 +30,7 @@ class Dump:
         self._server, self._number = Server(dsn), number
         self._data, self._checked = bytearray(), False
         self._part = b""  # of a packet that is larger than packets can be
+        self._heard_at = time.monotonic()
 
     def start(self, file: str, at: int) -> None:
         """Have events sent, from the one at a place on."""
@@ -44,12 +46,15 @@ class Dump:
         try:
             piece = socket.recv(_PIECE)
         except TimeoutError:
+            if time.monotonic() - self._heard_at > _PATIENCE:
+                raise _lost(f"nothing has come for {_PATIENCE:.0f} seconds") from None
             return
         except OSError as error:
             raise _lost(str(error)) from error
         if not piece:
             raise _lost("it closed the connection")
         self._data += piece
+        self._heard_at = time.monotonic()
 
     def read(self) -> Iterator[events.Event]:
         """Yield the events that have come whole."""

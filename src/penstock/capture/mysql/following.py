@@ -12,7 +12,7 @@ from penstock.capture.mysql.charsets import Charsets
 from penstock.capture.mysql.chunks import Chunk, is_ordered
 from penstock.capture.mysql.dump import Dump
 from penstock.capture.mysql.packed import unpacker
-from penstock.capture.mysql.place import offset
+from penstock.capture.mysql.place import offset, start_of
 from penstock.capture.mysql.snapshot import Snapshot
 from penstock.capture.mysql.source import Source
 from penstock.capture.mysql.source_block import BinlogOrigin
@@ -64,7 +64,10 @@ class Following:
         self._source, self._output, self._wishes, self._dsn = source, output, wishes, dsn
         position, self._snapshot, self._initial = beginning.position, beginning.snapshot, beginning.initial
         answers = Answers(self._described, self._emptied_table, self._read_again, self._born)
-        self._stream = Stream(position, self._capture.paths, answers, folder, output.transactions())
+        lowers_names = source.server.one("select @@lower_case_table_names") != "0"
+        self._stream = Stream(
+            position, self._capture.paths, answers, folder, output.transactions(), lowers_names
+        )
         self._charsets = Charsets(source.server)
         self._tables: dict[str, CapturedTable] = {}
         self._heartbeat = duration(output.capture.heartbeat).total_seconds()
@@ -81,7 +84,7 @@ class Following:
         if position.binlog is None:
             raise CaptureError("the position is not one of a binary log")
         with Dump(self._dsn, self._source.replica) as dump:
-            dump.start(position.binlog.file, offset(position.lsn))
+            dump.start(*start_of(position.binlog.file, offset(position.lsn)))
             try:
                 self._read_tables()
                 while not self._wishes.stopped.is_set():

@@ -1,6 +1,7 @@
 """Places in a binary log as numbers that grow: that of the file, and where in it."""
 
 _SHIFT = 40
+_FURTHEST = 1 << 32  # a file that is so large has been closed behind its last transaction
 _MASK = (1 << _SHIFT) - 1
 
 
@@ -30,6 +31,18 @@ def place(file: str, at: int) -> int:
 def offset(place: int) -> int:
     """Return where in its file a place is."""
     return place & _MASK
+
+
+def start_of(file: str, at: int) -> tuple[str, int]:
+    """Return where to begin for a place: nothing follows one that is further than servers can be asked for.
+
+    >>> start_of("shop-bin.000009", 2**32 + 5)
+    ('shop-bin.000010', 4)
+    """
+    if at < _FURTHEST:
+        return file, at
+    name, _, number = file.rpartition(".")
+    return f"{name}.{int(number) + 1:06d}", 4
 
 
 def number(place: int) -> int:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from penstock.capture.capture import Capture
 from penstock.capture.mysql.catalogue import Catalogue
-from penstock.capture.mysql.place import number, offset, place
+from penstock.capture.mysql.place import number, offset, place, start_of
 from penstock.capture.mysql.server import Server
 from penstock.capture.position import BinlogPlace, Position
 from penstock.capture.slot import Slot
@@ -112,6 +112,8 @@ class Source:
         self._refuse_other(known, at, again)
 
     def _refuse_other(self, known: BinlogPlace, at: int, again: str) -> None:
+        if start_of(known.file, at) != (known.file, at):
+            return
         found = self.gtid(known.file, at)
         if found is None or _gtids(found) != _gtids(known.gtid):
             raise CaptureError(
@@ -137,10 +139,10 @@ class Source:
 
 
 def moved(position: Position, lsn: int, **more: object) -> Position:
-    """Return a position at another place of the same log."""
+    """Return a position at another place of the same log; what is half written stays so."""
     known = position.binlog or BinlogPlace("", 0)
     binlog = replace(known, **more) if more else known  # type: ignore[arg-type]
-    return replace(position, lsn=lsn, commit=0, index=0, binlog=binlog)
+    return replace(position, lsn=lsn, binlog=binlog)
 
 
 def _gtids(text: str) -> set[str]:

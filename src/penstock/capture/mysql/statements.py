@@ -22,6 +22,11 @@ class Effect:
     written: bool = False  # rows were changed, and only this text says so
     dropped: str = ""  # a database that is gone
 
+    def lowered(self) -> "Effect":
+        """Return the same with small letters, for servers that keep names so."""
+        emptied, other = (tuple(map(str.lower, paths)) for paths in (self.emptied, self.other))
+        return Effect(emptied, other, self.written, self.dropped.lower())
+
 
 NOTHING = Effect()
 

@@ -55,10 +55,12 @@ class Stream:
         answers: Answers,
         folder: Path,
         transactions: Transactions | None = None,
+        lowers_names: bool = False,
     ) -> None:
         self.position, self.batch = position, Batch()
         self.in_transaction = False
         self._paths, self._answers, self._folder, self._transactions = paths, answers, folder, transactions
+        self._lowers_names = lowers_names
         binlog = position.binlog or BinlogPlace("", 0)
         self._file, self._at = binlog.file, offset(position.lsn)
         self._gtids = dict(_by_domain(binlog.gtid))
@@ -190,7 +192,8 @@ class Stream:
         group.close()
         self._group = None
         gtid = ",".join(self._gtids[each] for each in sorted(self._gtids))
-        self.position = moved(self.position, place(self._file, self._at), gtid=gtid)
+        ended = replace(self.position, commit=0, index=0)
+        self.position = moved(ended, place(self._file, self._at), gtid=gtid)
 
     def changes(self) -> Iterator[None]:
         """Make the records of the transaction that has come whole; pauses now and then."""
@@ -222,7 +225,8 @@ class Stream:
             self._known[events.table_id(body)] = self._mapping(body)
         elif kind == events.QUERY:
             database, _, text = body.decode().partition("\0")
-            self._statement(effect(text, database), text, at)
+            done = effect(text, database)
+            self._statement(done.lowered() if self._lowers_names else done, text, at)
             yield
         else:
             found = events.rows(Event(kind, 0, 0, 0, 0, body))
