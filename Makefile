@@ -48,6 +48,7 @@ verify: servers ## Long correctness runs
 chaos: servers ## 300 faults on a seeded schedule against a pipeline; make chaos SEED=7 FAULTS=100
 	$(BIN)/python -m tests.chaos --faults $(or $(FAULTS),300) $(if $(SEED),--seed $(SEED))
 	$(BIN)/python -m tests.capture --minutes $(or $(MINUTES),20) $(if $(SEED),--seed $(SEED))
+	$(BIN)/python -m tests.capture --database mariadb --minutes $(or $(MINUTES),20) $(if $(SEED),--seed $(SEED))
 
 soak: setup ## State and memory over 20 minutes with a moving key space, drawn into docs/pictures/flat.svg
 	$(BIN)/python -m bench.flat

@@ -9,7 +9,9 @@ from penstock.local import running
 from penstock.process import session
 from penstock.settings import Secret, Settings
 from tests import quick
+from tests.capture.mariadb import MariaDatabase
 from tests.capture.running import Database
+from tests.mariadb_server import MariaDb, require_mariadb
 
 LONGEST = (
     "test_chaos.py",
@@ -66,6 +68,24 @@ def unique():
 def database(settings, unique):
     """A schema of a test's own in the database, and what captures of it have written."""
     made = Database(settings, f"s{unique}")
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def mariadb(tmp_path_factory):
+    """A MariaDB server for all tests of a process."""
+    require_mariadb()
+    server = MariaDb(tmp_path_factory.mktemp("mariadb"))
+    server.install()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def maria(settings, mariadb, unique):
+    """A database of a test's own in MariaDB, and what captures of it have written."""
+    made = MariaDatabase(settings, f"m{unique}", mariadb)
     yield made
     made.close()
 

@@ -1,4 +1,4 @@
-"""`python -m tests.capture [--seed 7] [--minutes 20]`: a database, its capture and its broker under kills."""
+"""A database, its capture and its broker under kills: `python -m tests.capture [--database mariadb]`."""
 
 import argparse
 import sys
@@ -7,12 +7,14 @@ import time
 from pathlib import Path
 
 from tests.capture.campaign import run_campaign
+from tests.capture.subjects import SUBJECTS
 
 
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--seed", type=int, default=int(time.time()))
     asked.add_argument("--minutes", type=float, default=20)
+    asked.add_argument("--database", choices=SUBJECTS, default="postgres")
     given = asked.parse_args()
     print(f"seed {given.seed}, {given.minutes:g} minutes", flush=True)
     with tempfile.TemporaryDirectory(prefix="penstock-capture-") as folder:
@@ -21,6 +23,7 @@ def main() -> None:
             given.seed,
             60 * given.minutes,
             rows=50_000,
+            database=given.database,
             say=lambda line: print(line, flush=True),
         )
         said = (Path(folder) / "capture-shop.log").read_text()[-3000:] if outcome.wrong else ""

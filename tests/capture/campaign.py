@@ -8,14 +8,12 @@ from pathlib import Path
 from random import Random
 
 import psutil
-import psycopg
 
-from penstock.capture import Capture, Store
+from penstock.capture import Store
 from penstock.errors import PenstockError
 from penstock.local import Platform
-from tests.capture.judge import differences
 from tests.capture.process import CaptureProcess
-from tests.capture.shop import TABLES, Shop
+from tests.capture.subjects import SUBJECTS, Subject
 
 _PATIENCE = 180.0
 
@@ -30,73 +28,76 @@ class Outcome:
     wrong: list[str]
 
 
-def run_campaign(folder: Path, seed: int, seconds: float, *, rows: int, say=print) -> Outcome:
+def run_campaign(
+    folder: Path, seed: int, seconds: float, *, rows: int, database: str = "postgres", say=print
+) -> Outcome:
     """Write and kill for a while; the first kills come while the snapshot is written."""
     random = Random(seed)
     platform = Platform(folder / "data")
-    settings = platform.up()
-    shop = Shop(settings.dsn().value, Random(random.random()))
+    subject = SUBJECTS[database](folder, platform, Random(random.random()))
+    settings, shop = subject.settings, subject.shop
     writer = threading.Thread(target=shop.run, daemon=True)
     capture = CaptureProcess(settings, "shop", folder, "--chunk", "500")
     faults: list[str] = []
     try:
         shop.create(rows)
-        Store(settings).put(Capture("shop", tables=TABLES, transactions=True))
+        Store(settings).put(subject.capture)
         writer.start()
         capture.start()
         ends = time.monotonic() + seconds
         while time.monotonic() < ends:
             time.sleep(random.uniform(0.5, 4.0))
-            fault = random.choices(["capture", "kafka", "postgres", "again"], [6, 1, 1, 1])[0]
+            fault = random.choices(["capture", "kafka", "database", "again"], [6, 1, 1, 1])[0]
             faults.append(fault)
             say(f"{len(faults)}: {fault}, {shop.transactions} transactions")
-            _hurt(fault, platform, capture, settings)
+            _hurt(fault, platform, capture, subject)
         shop.stopped.set()
         writer.join(60)
-        _await_end(settings, capture)
-        return Outcome(seed, shop.transactions, faults, differences(settings, settings.dsn().value))
+        _await_end(subject, capture)
+        return Outcome(seed, shop.transactions, faults, subject.differences())
     finally:
         shop.stopped.set()
         capture.kill()
+        subject.close()
         platform.down()
 
 
-def _hurt(fault: str, platform: Platform, capture: CaptureProcess, settings) -> None:
+def _hurt(fault: str, platform: Platform, capture: CaptureProcess, subject: Subject) -> None:
     if fault == "again":
-        with suppress(psycopg.Error), psycopg.connect(settings.dsn().value, autocommit=True) as connection:
-            request = 'snapshot penstock_shop {"path":"public.orders"}'
-            connection.execute("select pg_logical_emit_message(true, 'penstock', %s)", [request])
+        subject.read_again()
     elif fault == "capture":
         capture.kill()
         capture.start()
+    elif fault == "database":
+        subject.kill()
     else:
-        for process in _processes(platform, fault):
-            process.kill()
-        platform.up()
+        kill_service(platform, fault)
     if not capture.is_alive:
         capture.start()
 
 
-def _processes(platform: Platform, service: str) -> list[psutil.Process]:
+def kill_service(platform: Platform, service: str) -> None:
+    """Kill a service of the platform, and start it again."""
     found = next(each for each in platform.status() if each.name == service)
-    return [psutil.Process(found.pid)] if found.pid else []
+    if found.pid:
+        psutil.Process(found.pid).kill()
+    platform.up()
 
 
-def _await_end(settings, capture: CaptureProcess) -> None:
+def _await_end(subject: Subject, capture: CaptureProcess) -> None:
     """Wait until the capture has come to where the database is."""
-    with psycopg.connect(settings.dsn().value, autocommit=True) as connection:
-        end = connection.execute("select (pg_current_wal_lsn() - '0/0')::int8").fetchone()[0]
-    deadline = time.monotonic() + _PATIENCE
+    end, deadline = subject.end(), time.monotonic() + _PATIENCE
     while time.monotonic() < deadline:
         if not capture.is_alive:
             capture.start()
         with suppress(PenstockError):
-            position = Store(settings).position("shop")
+            position = Store(subject.settings).position("shop")
             if (
                 position is not None
                 and position.lsn >= end
                 and not position.pending
                 and not position.requests
+                and position.taken >= len(Store(subject.settings).get("shop").requests)
             ):
                 return
         time.sleep(0.5)

@@ -82,20 +82,23 @@ def _is_number(value):
 
 def changes(found):
     """The changes that a topic tells of, without the rows of snapshots and the parts of truncations."""
-    emptied = {
-        (v["source"]["lsn"], v["source"]["txId"]) for _, v in found if v is not None and v["op"] == "t"
-    }
+    emptied = {_place(v["source"]) for _, v in found if v is not None and v["op"] == "t"}
     told = []
     for _, value in found:
         if value is None or value["op"] == "r":
             continue
-        place = (value["source"]["lsn"], value["source"]["txId"])
+        place = _place(value["source"])
         if value["op"] == "t":
             told.append(("t", None))
         elif value["op"] != "d" or place not in emptied:
             row = value["after"] if value["after"] is not None else value["before"]
             told.append((value["op"], row))
     return told
+
+
+def _place(source):
+    """What the records of one statement have in common."""
+    return source["gtid"] if "gtid" in source else (source["lsn"], source["txId"])
 
 
 def audited(dsn, table, keys):
@@ -124,22 +127,28 @@ def differences(settings, dsn, prefix="shop"):
         if expected != seen:
             lacks, has = list((expected - seen).items())[:3], list((seen - expected).items())[:3]
             wrong.append(f"{table}: lacks {lacks}, has {has}")
-        told, known = changes(found), audited(dsn, table, keys)
-        tail = known[len(known) - len(told) :]
-        if len(told) > len(known) or [_brief(each, keys) for each in told] != [
-            _brief(each, keys) for each in tail
-        ]:
-            wrong.append(f"{table}: {_first_difference(told, tail, keys)}")
+        wrong += change_differences(table, found, audited(dsn, table, keys), keys)
     return wrong + transaction_differences(settings, prefix)
 
 
-def transaction_differences(settings, prefix):
+def change_differences(table, found, known, keys):
+    """Where the changes of a topic are not those that the database knows, one by one."""
+    told = changes(found)
+    tail = known[len(known) - len(told) :]
+    if len(told) <= len(known) and [_brief(each, keys) for each in told] == [
+        _brief(each, keys) for each in tail
+    ]:
+        return []
+    return [f"{table}: {_first_difference(told, tail, keys)}"]
+
+
+def transaction_differences(settings, prefix, schema="public"):
     """What the transaction topic has wrong: each begins once, ends once, and its events are as counted."""
     places, begun, ended, wrong = {}, Counter(), {}, []
     for table in KEYS:
-        for _, value in records(settings, f"{prefix}.public.{table}"):
+        for _, value in records(settings, f"{prefix}.{schema}.{table}"):
             if value is not None and (place := value["transaction"]) is not None:
-                places.setdefault(place["id"], []).append((place["total_order"], f"public.{table}"))
+                places.setdefault(place["id"], []).append((place["total_order"], f"{schema}.{table}"))
     for _, value in records(settings, f"{prefix}.transaction"):
         if value["status"] == "BEGIN":
             begun[value["id"]] += 1

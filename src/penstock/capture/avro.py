@@ -35,7 +35,10 @@ class AvroRecords:
         self.topic, self.has_key = inner.topic, inner.has_key
         self._inner, self._path = inner, shape.path
         space = ".".join(avro_name(part) for part in inner.topic.split("."))
-        key, value = key_schema(space, shape, encoding), value_schema(space, shape, encoding)
+        key, value = (
+            key_schema(space, shape, encoding),
+            value_schema(space, shape, encoding, inner.source_schema),
+        )
         self._key, self._key_head = _registered(schemas, f"{inner.topic}-key", key)
         self._value, self._value_head = _registered(schemas, f"{inner.topic}-value", value)
         self._converts = {each.name: _converter(each.type, encoding) for each in shape.columns}
@@ -119,9 +122,11 @@ def _converter(type: Type, encoding: Encoding) -> Convert:
         type.name in ("numeric", "money") and encoding.decimals == "double"
     ):
         return float
-    if type.name == "bytea" or (type.name in ("bit", "varbit") and type.modifier != 1):
+    if type.name == "uint8":  # larger than Avro's longs
+        return str
+    if type.name in ("bytea", "blob") or (type.name in ("bit", "varbit") and type.modifier != 1):
         return b64decode
-    if type.name == "point":
+    if type.name in ("point", "geometry"):
         return lambda point: {**point, "wkb": b64decode(point["wkb"])}
     if type.name in ("numeric", "money") and encoding.decimals == "precise":
         return _precise

@@ -18,8 +18,10 @@ _PLAIN: dict[str, Any] = {
     "float4": "float",
     "float8": "double",
     "bytea": "bytes",
+    "blob": "bytes",
 }
 _NAMED = {
+    "span": ("long", f"{_TIME}MicroTime"),
     "date": ("int", f"{_TIME}Date"),
     "timestamptz": ("string", f"{_TIME}ZonedTimestamp"),
     "timetz": ("string", f"{_TIME}ZonedTime"),
@@ -29,13 +31,21 @@ _NAMED = {
     "xml": ("string", "io.debezium.data.Xml"),
     "tsvector": ("string", "io.debezium.data.TsVector"),
 }
-_SOURCE = [
+SourceSchema = tuple[str, list[tuple[str, Any]]]  # the namespace of a source block, and its fields
+POSTGRES_SOURCE: SourceSchema = ("io.debezium.connector.postgresql", [
     ("version", "string"), ("connector", "string"), ("name", "string"), ("ts_ms", "long"),
     ("snapshot", ["null", "string"]), ("db", "string"), ("sequence", ["null", "string"]),
     ("ts_us", ["null", "long"]), ("ts_ns", ["null", "long"]), ("schema", "string"), ("table", "string"),
     ("txId", ["null", "long"]), ("lsn", ["null", "long"]), ("xmin", ["null", "long"]),
     ("origin", ["null", "string"]), ("origin_lsn", ["null", "long"]),
-]  # fmt: skip
+])  # fmt: skip
+MARIADB_SOURCE: SourceSchema = ("io.debezium.connector.mariadb", [
+    ("version", "string"), ("connector", "string"), ("name", "string"), ("ts_ms", "long"),
+    ("snapshot", ["null", "string"]), ("db", "string"), ("sequence", ["null", "string"]),
+    ("ts_us", ["null", "long"]), ("ts_ns", ["null", "long"]), ("table", ["null", "string"]),
+    ("server_id", "long"), ("gtid", ["null", "string"]), ("file", "string"), ("pos", "long"),
+    ("row", "int"), ("thread", ["null", "long"]), ("query", ["null", "string"]),
+])  # fmt: skip
 _TRANSACTION = [("id", "string"), ("total_order", "long"), ("data_collection_order", "long")]
 
 
@@ -51,7 +61,7 @@ def key_schema(space: str, shape: TableShape, encoding: Encoding) -> JsonObject:
     }
 
 
-def value_schema(space: str, shape: TableShape, encoding: Encoding) -> JsonObject:
+def value_schema(space: str, shape: TableShape, encoding: Encoding, source: SourceSchema) -> JsonObject:
     """Return the schema of a table's envelopes."""
     row = {
         "type": "record",
@@ -63,7 +73,7 @@ def value_schema(space: str, shape: TableShape, encoding: Encoding) -> JsonObjec
     fields = [
         _optional("before", row),
         _optional("after", "Value"),
-        {"name": "source", "type": _record("Source", "io.debezium.connector.postgresql", _SOURCE)},
+        {"name": "source", "type": _record("Source", *source)},
         _optional("transaction", _record("block", "event", _TRANSACTION)),
         {"name": "op", "type": "string"},
         *times,
@@ -85,6 +95,8 @@ def avro_type(type: Type, encoding: Encoding) -> Any:
         return _named("string", f"{_TIME}Interval") if text else _named("long", f"{_TIME}MicroDuration")
     if type.name in ("bit", "varbit"):
         return "boolean" if type.modifier == 1 else _named("bytes", "io.debezium.data.Bits")
+    if type.name == "geometry":
+        return _record("Geometry", "io.debezium.data.geometry", [("wkb", "bytes"), ("srid", ["null", "int"])])
     if type.name == "point":
         fields = [("x", "double"), ("y", "double"), ("wkb", ["null", "bytes"]), ("srid", ["null", "int"])]
         return _record("Point", "io.debezium.data.geometry", fields)

@@ -9,6 +9,7 @@ from typing import Literal, Self
 import msgspec
 
 from penstock.capture.records import FORMATS, Format
+from penstock.capture.snapshot_request import SnapshotRequest
 from penstock.capture.values import DECIMALS, INTERVALS, Decimals, Encoding, Intervals
 from penstock.durations import duration
 from penstock.errors import CaptureError
@@ -68,6 +69,7 @@ class Capture:
     messages: tuple[str, ...] = ()
     failover: bool = True
     transactions: bool = False
+    requests: tuple[SnapshotRequest, ...] = field(default=(), kw_only=True)  # where the log takes none
     paused: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:

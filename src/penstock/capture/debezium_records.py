@@ -1,7 +1,10 @@
 """Debezium's envelope, field by field, as its JSON converter writes it without schemas."""
 
+from typing import Protocol
+
 import msgspec
 
+from penstock.capture.avro_schema import POSTGRES_SOURCE, SourceSchema
 from penstock.capture.pgoutput import Change, Values
 from penstock.capture.records import Keys, Origin, RowEncoder
 from penstock.capture.tables import TableShape
@@ -15,14 +18,31 @@ VERSION = "penstock"
 TRUNCATED = b'{"__op":"t"}'
 
 
+class SourceBlock(Protocol):
+    """Writes where a change comes from, and what follows it in the envelope: each database has its own."""
+
+    schema: SourceSchema
+
+    def of(self, origin: Origin, lsn: int) -> tuple[bytes, bytes]:
+        """Return the block, and a template for the change's place in its transaction and its operation."""
+
+
+class SourceBlocks(Protocol):
+    """The source blocks of a database's tables."""
+
+    def of_table(self, name: str, shape: TableShape) -> SourceBlock:
+        """Return the block of a table, under the name that its topics begin with."""
+
+
 class DebeziumRecords:
     """Debezium's envelope, field by field, as its JSON converter writes it without schemas."""
 
-    def __init__(self, topic: str, shape: TableShape, encoding: Encoding, name: str, database: str) -> None:
+    def __init__(self, topic: str, shape: TableShape, encoding: Encoding, source: SourceBlock) -> None:
         self.topic, self.has_key = topic, bool(shape.key)
         self._key = Keys(shape, encoding, plain=False)
         self._row = RowEncoder(shape.columns, encoding)
-        self._source, self._path = _Source(name, database, shape), shape.path
+        self._source, self._path = source, shape.path
+        self.source_schema = source.schema
 
     def key_of(self, values: Values) -> bytes | None:
         return self._key(values)
@@ -70,30 +90,42 @@ class DebeziumRecords:
     def _envelope(
         self, op: str, before: bytes | None, after: bytes | None, origin: Origin, lsn: int
     ) -> bytes:
-        source, tail = self._source.of(origin)
+        source, tail = self._source.of(origin, lsn)
         place = b"null" if origin.events is None else origin.events.place(self._path)
         return b"".join(
             (
                 b'{"before":', before or b"null", b',"after":', after or b"null",
-                source % (lsn, lsn), tail % (place, op.encode()),
+                source, tail % (place, op.encode()),
             )
         )  # fmt: skip
 
 
-class _Source:
-    """The block that says where a change comes from, and what follows it in the envelope."""
+class PostgresSource:
+    """The blocks of a PostgreSQL database."""
+
+    def __init__(self, database: str) -> None:
+        self._database = database
+
+    def of_table(self, name: str, shape: TableShape) -> SourceBlock:
+        return _PostgresBlock(name, self._database, shape)
+
+
+class _PostgresBlock:
+    """The block of one table's changes."""
+
+    schema = POSTGRES_SOURCE
 
     def __init__(self, name: str, database: str, shape: TableShape) -> None:
         head = {"version": VERSION, "connector": "postgresql", "name": name}
-        self._head, self._database = _inner(head), _inner({"db": database})
-        self._place = _inner({"schema": shape.schema, "table": shape.name})
+        self._head, self._database = inner(head), inner({"db": database})
+        self._place = inner({"schema": shape.schema, "table": shape.name})
         self._seen: tuple[Origin | None, bytes, bytes] = (None, b"", b"")
 
-    def of(self, origin: Origin) -> tuple[bytes, bytes]:
+    def of(self, origin: Origin, lsn: int) -> tuple[bytes, bytes]:
         """What all changes of a transaction have in common is put together once."""
         if self._seen[0] is not origin:
-            self._seen = (origin, self._made(origin), _tail(origin.now))
-        return self._seen[1], self._seen[2]
+            self._seen = (origin, self._made(origin), tail(origin.now))
+        return self._seen[1] % (lsn, lsn), self._seen[2]
 
     def _made(self, origin: Origin) -> bytes:
         micros, last, xid = origin.committed, origin.last_commit, origin.xid
@@ -110,11 +142,12 @@ class _Source:
         )  # fmt: skip
 
 
-def _tail(now: int) -> bytes:
+def tail(now: int) -> bytes:
+    """What follows a source block: a template for the transaction and the operation."""
     times = b'"ts_ms":%d,"ts_us":%d,"ts_ns":%d}' % (now // 1_000_000, now // 1000, now)
     return b',"transaction":%b,"op":"%b",' + times
 
 
-def _inner(object: dict[str, str]) -> bytes:
+def inner(object: dict[str, str]) -> bytes:
     """The inside of a JSON object, to be put into a template."""
     return _quote(object)[1:-1].replace(b"%", b"%%")

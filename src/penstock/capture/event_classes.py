@@ -22,6 +22,9 @@ _KINDS = {
     "timestamptz": "datetime",
     "uuid": "UUID",
     "varbit": "bytes",
+    "blob": "bytes",
+    "span": "int",
+    "uint8": "Annotated[Decimal, Precision(20, 0)]",
 }
 _IMPORTS = {
     "datetime": "from datetime import datetime",

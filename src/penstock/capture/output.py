@@ -7,7 +7,7 @@ from functools import cached_property
 
 from penstock.capture.avro import AvroRecords
 from penstock.capture.capture import LARGEST, Capture
-from penstock.capture.debezium_records import DebeziumRecords
+from penstock.capture.debezium_records import DebeziumRecords, SourceBlocks
 from penstock.capture.live_keys import live_keys
 from penstock.capture.outbox import OutboxRecords, outbox_message
 from penstock.capture.pgoutput import Message as DatabaseMessage
@@ -32,8 +32,8 @@ _EVENTS = {"cleanup.policy": "delete", "retention.ms": "-1"}  # of an outbox: no
 class Output:
     """Writes records and positions; opening it shuts out an earlier writer of the same capture."""
 
-    def __init__(self, settings: Settings, capture: Capture, database: str, report: Report) -> None:
-        self.capture, self._settings, self._database = capture, settings, database
+    def __init__(self, settings: Settings, capture: Capture, source: SourceBlocks, report: Report) -> None:
+        self.capture, self._settings, self._source = capture, settings, source
         self._report = report
         self._broker = Broker(settings)
         self._known: set[str] = set()
@@ -82,8 +82,8 @@ class Output:
                     hint="add a key, or capture it as debezium-json",
                 )
             return FlatRecords(topic, shape, capture.encoding)
-        name = capture.prefix or capture.name
-        made = DebeziumRecords(topic, shape, capture.encoding, name, self._database)
+        source = self._source.of_table(capture.prefix or capture.name, shape)
+        made = DebeziumRecords(topic, shape, capture.encoding, source)
         if capture.format == "debezium-avro":
             return AvroRecords(made, shape, capture.encoding, self._schemas)
         return made

@@ -13,6 +13,18 @@ OPEN = 2**62
 
 
 @dataclass(frozen=True)
+class BinlogPlace:
+    """What a place in a binary log is besides its number: whose it is, and what was committed before it.
+
+    The file's birth distinguishes it from others of its name: another server's, or those before a reset.
+    """
+
+    file: str
+    born: int  # seconds since 1970
+    gtid: str = ""  # the last id of each domain, as the server spells them
+
+
+@dataclass(frozen=True)
 class TableProgress:
     """How much of a table's snapshot is written: all rows up to the key `after`.
 
@@ -61,6 +73,8 @@ class Position:
     tables: Mapping[str, TableProgress] = field(default_factory=dict)
     topics: Mapping[str, str] = field(default_factory=dict)  # their ids: one made again has another
     requests: tuple[SnapshotRequest, ...] = ()  # that wait for their turn
+    taken: int = 0  # how many of the declaration's requests were taken
+    binlog: BinlogPlace | None = None  # of MySQL and MariaDB: `lsn` is a place in their log
     changes: int = 0
     seen: int = 0
 

@@ -1,15 +1,17 @@
 """Changes as records of the log: Debezium's envelope, or flat rows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 import msgspec
 
 from penstock.capture.pgoutput import UNCHANGED, Change, Values
 from penstock.capture.tables import Column, TableShape
+from penstock.capture.times import is_zero
 from penstock.capture.transactions import TransactionEvents
-from penstock.capture.values import Encoding, text
+from penstock.capture.types import Type
+from penstock.capture.values import Encode, Encoding, text
 from penstock.log.transactional_writer import Message
 
 Format = Literal["debezium-json", "debezium-avro", "flat-json"]
@@ -54,7 +56,7 @@ class RowEncoder:
 
     def __init__(self, columns: Sequence[Column], encoding: Encoding, *, as_key: bool = False) -> None:
         self._encoders = [
-            text if as_key and each.type.name in _AMBIGUOUS else encoding.of(each.type) for each in columns
+            _key_encoder(each.type, encoding) if as_key else encoding.of(each.type) for each in columns
         ]
         self._names = [b"%b:" % _quote(each.name) for each in columns]
         self._template = b"{%b}" % b",".join(name.replace(b"%", b"%%") + b"%b" for name in self._names)
@@ -74,6 +76,16 @@ class RowEncoder:
             if value is not UNCHANGED
         )
         return b"{%b}" % b",".join(known)
+
+
+def _key_encoder(type: Type, encoding: Encoding) -> Encode:
+    """Return what writes values in keys, where no two may be alike."""
+    if type.name in _AMBIGUOUS:
+        return text
+    if not type.zeroes:
+        return encoding.of(type)
+    encode = encoding.of(replace(type, zeroes=False))
+    return lambda value: text(value) if is_zero(value) else encode(value)
 
 
 class Keys:

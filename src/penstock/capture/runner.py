@@ -8,8 +8,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from penstock.capture.capture import Capture
+from penstock.capture.database import make_session
 from penstock.capture.output import Report
-from penstock.capture.session import Session
 from penstock.capture.store import State, Store
 from penstock.capture.wishes import Wishes
 from penstock.errors import CaptureHeldError, PenstockError, TryAgainError
@@ -77,7 +77,7 @@ class Runner:
             self._await_change(capture, self._wishes.stopped)
             return
         ended = threading.Event()
-        session = Session(self._settings, capture, replace(self._wishes, stopped=ended), self._report)
+        session = make_session(self._settings, capture, replace(self._wishes, stopped=ended), self._report)
         try:
             with self._watched(capture, ended):
                 self._note("running")

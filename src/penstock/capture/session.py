@@ -1,11 +1,13 @@
 """One run of a capture: from the position in its ledger on, until it is stopped or something fails."""
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 import psycopg
 
 from penstock.capture.capture import Capture
+from penstock.capture.debezium_records import PostgresSource
 from penstock.capture.following import Following
 from penstock.capture.incremental import IncrementalReader
 from penstock.capture.initial import Beginning
@@ -18,7 +20,7 @@ from penstock.capture.spool import Spool
 from penstock.capture.stream import Stream
 from penstock.capture.tables import Connection, TableShape
 from penstock.capture.wishes import Stopped, Wishes
-from penstock.errors import CaptureError, ChangesLostError, PenstockError, SourceError
+from penstock.errors import CaptureError, ChangesLostError, SourceError
 from penstock.settings import Settings
 
 _PATIENCE = 70.0  # seconds: PostgreSQL lets a slot of a lost connection go after a minute
@@ -39,17 +41,16 @@ class Session:
         """Write what is there and what comes, until stopped."""
         with ExitStack() as opened:
             try:
-                self._run(opened)
+                with explained():
+                    self._run(opened)
             except Stopped:
                 return
-            except psycopg.Error as error:
-                raise _explained(error) from error
 
     def _run(self, opened: ExitStack) -> None:
         source = self._source_on(opened.enter_context(connect(self._dsn, self._name)))
         self._prepare(source)
         replication = opened.enter_context(Replication(self._dsn, self._name))
-        output = Output(self._settings, self._capture, source.database, self._report)
+        output = Output(self._settings, self._capture, PostgresSource(source.database), self._report)
         opened.callback(output.close)
         for path in self._capture.tables:
             output.prepare(source.catalogue.shape(path))
@@ -145,8 +146,14 @@ class Session:
         return IncrementalReader(self._dsn, self._name, self._source_on, stream.committed, self._wishes.chunk)
 
 
-def _explained(error: psycopg.Error) -> PenstockError:
-    said = str(error).strip()
-    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
-        return SourceError(f"PostgreSQL: {said}", hint="it is tried again")
-    return CaptureError(f"PostgreSQL refuses: {said}", hint="see the server's log")
+@contextmanager
+def explained() -> Iterator[None]:
+    """Say what an error of PostgreSQL's means: whether it passes, or somebody has to do something."""
+    try:
+        yield
+    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        raise SourceError(f"PostgreSQL: {str(error).strip()}", hint="it is tried again") from error
+    except psycopg.Error as error:
+        raise CaptureError(
+            f"PostgreSQL refuses: {str(error).strip()}", hint="see the server's log"
+        ) from error

@@ -5,9 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from penstock.capture.database import open_database
 from penstock.capture.position import TableProgress
-from penstock.capture.replication import connect
-from penstock.capture.slot import Source
 from penstock.capture.store import Store
 from penstock.errors import PenstockError
 from penstock.settings import Settings
@@ -15,7 +14,7 @@ from penstock.settings import Settings
 
 @dataclass(frozen=True)
 class CaptureStatus:
-    """A capture at one moment; `behind` and `retained` are bytes of PostgreSQL's log."""
+    """A capture at one moment; `behind` and `retained` are bytes of the database's log."""
 
     capture: str
     state: str
@@ -36,8 +35,8 @@ def status(settings: Settings, name: str) -> CaptureStatus:
     capture, state, position = store.get(name), store.state(name), store.position(name)
     slot, error = None, state.error
     try:
-        with connect(settings.dsn(capture.connection), f"penstock capture {name} status") as connection:
-            slot = Source(connection, capture, settings.namespace).slot()
+        with open_database(settings, capture) as database:
+            slot = database.slot(position)
     except PenstockError as refused:
         error = error or str(refused)
     seen = position.seen if position else 0

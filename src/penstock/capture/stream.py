@@ -118,7 +118,7 @@ class Stream:
     def _begin(self, commit_lsn: int, committed: int, xid: int) -> None:
         self.in_transaction = True
         wanted = self._transactions
-        events = None if wanted is None else wanted.begin(xid, commit_lsn, committed)
+        events = None if wanted is None else wanted.begin(f"{xid}:{commit_lsn}", committed)
         self._origin = Origin(committed, xid, self._last_commit, now=time.time_ns(), events=events)
         self._commit, self._index = commit_lsn, 0
         done = self.position.is_written(commit_lsn)

@@ -26,6 +26,16 @@ def time_micros(value: bytes) -> int:
     return ((int(hours) * 60 + int(minutes)) * 60 + int(whole)) * 1_000_000 + int(f"{part:0<6}")
 
 
+def span_micros(value: bytes) -> int:
+    """A time of MySQL in microseconds: up to 838 hours, and it may be negative."""
+    return -time_micros(value[1:]) if value[:1] == b"-" else time_micros(value)
+
+
+def is_zero(value: bytes) -> bool:
+    """Whether a date of MySQL is none: it has a zero for its month or day, and so for nothing or all else."""
+    return value[5:7] == b"00" or value[8:10] == b"00"
+
+
 def timestamp_micros(value: bytes) -> int:
     """A time without a zone in microseconds since 1970."""
     if value in _INFINITY:

@@ -47,9 +47,9 @@ class Transactions:
             self.write_key = _avro(schemas, f"{topic}-key", "TransactionMetadataKey", _KEY)
             self.write_value = _avro(schemas, f"{topic}-value", "TransactionMetadataValue", _VALUE)
 
-    def begin(self, xid: int, commit_lsn: int, committed: int) -> "TransactionEvents":
+    def begin(self, id: str, committed: int) -> "TransactionEvents":
         """Return the events of a transaction, of which there are none yet."""
-        return TransactionEvents(self, f"{xid}:{commit_lsn}", committed // 1000)
+        return TransactionEvents(self, id, committed // 1000)
 
 
 class TransactionEvents:

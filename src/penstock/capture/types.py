@@ -22,13 +22,14 @@ class Type:
     """A type by its own name, domains by the name of what they stand for.
 
     `modifier` is what the column's declaration adds: digits of a number, precision of a time. An array has an
-    `element`.
+    `element`. Dates of MySQL may have a zero for year, month or day (`zeroes`), which is no date.
     """
 
     name: str
     modifier: int = -1
     element: "Type | None" = None
     is_enum: bool = False
+    zeroes: bool = False
 
     @property
     def precision(self) -> int:

@@ -4,7 +4,7 @@ import base64
 import re
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from typing import Literal
@@ -16,6 +16,8 @@ from penstock.capture.times import (
     days,
     interval_number,
     interval_text,
+    is_zero,
+    span_micros,
     time_micros,
     timestamp_micros,
     zoned,
@@ -44,6 +46,8 @@ class Encoding:
         """Return the function that writes values of a type; what is not known is written as text."""
         if type.element is not None:
             return self._array(type.element)
+        if type.zeroes:
+            return _unless_zero(self.of(replace(type, zeroes=False)))
         if type.name in ("numeric", "money"):
             return self._decimal(type)
         if type.name == "interval":
@@ -93,6 +97,16 @@ def number(value: bytes) -> bytes:
 
 def binary(value: bytes) -> bytes:
     return b'"%b"' % base64.b64encode(bytes.fromhex(value[2:].decode()))
+
+
+def plain_binary(value: bytes) -> bytes:
+    return b'"%b"' % base64.b64encode(value)
+
+
+def geometry(value: bytes) -> bytes:
+    """A shape of MySQL's: the number of its reference system, then well-known binary."""
+    system, shape = struct.unpack_from("<I", value)[0], base64.b64encode(value[4:])
+    return b'{"wkb":"%b","srid":%b}' % (shape, b"%d" % system if system else b"null")
 
 
 def point(value: bytes) -> bytes:
@@ -153,6 +167,11 @@ def _without_currency(value: bytes) -> bytes:
     return b"-" + digits if value[:1] in b"-(" else digits
 
 
+def _unless_zero(encode: Encode) -> Encode:
+    """What is no date is null, as with Debezium."""
+    return lambda value: b"null" if is_zero(value) else encode(value)
+
+
 def _thousandth(micros: int) -> int:
     return micros // 1000
 
@@ -169,4 +188,8 @@ _BY_NAME: dict[str, Encode] = {
     "date": days,
     "timetz": zoned_time,
     "point": point,
+    "uint8": bytes,
+    "blob": plain_binary,
+    "geometry": geometry,
+    "span": lambda value: b"%d" % span_micros(value),
 }

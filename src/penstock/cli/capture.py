@@ -1,8 +1,6 @@
 """penstock capture: every change of a database's tables as records of topics."""
 
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,7 +15,6 @@ from penstock.settings import Settings
 
 if TYPE_CHECKING:
     from penstock.capture import Capture, Store
-    from penstock.capture.slot import Source
 
 app = typer.Typer(help="Change capture: a database's tables as topics.", no_args_is_help=True)
 _PATIENCE = 20.0  # seconds
@@ -63,7 +60,7 @@ def add(
     Example: penstock capture add shop --tables public.orders,public.products
     """
     from penstock.capture import Capture, Outbox, Store
-    from penstock.capture.advice import advice
+    from penstock.capture.database import open_database
     from penstock.capture.debezium import from_connector
 
     settings = Settings.load()
@@ -87,9 +84,8 @@ def add(
             publication=publication,
         )
     capture = _updated(Store(settings), capture, update=update)
-    with _source(settings, capture) as source:
-        source.check()
-        for each in advice(source):
+    with open_database(settings, capture) as database:
+        for each in database.check():
             console.print(f"[yellow]note[/yellow] {each}", highlight=False)
     Store(settings).put(capture)
     for path in capture.tables:
@@ -162,14 +158,14 @@ def status(name: str, as_json: Json = False) -> None:
 
 @app.command()
 def pause(name: str) -> None:
-    """Let a capture rest; PostgreSQL keeps its log meanwhile.
+    """Let a capture rest; the database's log is kept meanwhile, by MariaDB as long as it keeps any.
 
     Example: penstock capture pause shop
     """
     from penstock.capture import Store
 
     Store(Settings.load()).pause(name, paused=True)
-    console.print(f"{name} rests within a few seconds; PostgreSQL keeps its log for it", markup=False)
+    console.print(f"{name} rests within a few seconds; the database keeps its log for it", markup=False)
 
 
 @app.command()
@@ -197,6 +193,7 @@ def remove(
     Example: penstock capture remove shop --yes
     """
     from penstock.capture import Store
+    from penstock.capture.database import open_database
 
     settings = Settings.load()
     store = Store(settings)
@@ -205,11 +202,9 @@ def remove(
         typer.confirm(f"Remove capture {name!r}, its slot, publication and position?", abort=True)
     if not keep_slot:
         store.pause(name, paused=True)
-        with _source(settings, capture) as source:
-            source.await_free(_PATIENCE)
-            source.drop_slot()
-            if not source.drop_publication():
-                console.print(f"the role may not drop the publication {source.publication}", markup=False)
+        with open_database(settings, capture) as database:
+            if left := database.release(_PATIENCE):
+                console.print(left, markup=False)
     store.remove(name)
     console.print(f"removed {name}; its topics stay", markup=False)
 
@@ -226,12 +221,12 @@ def snapshot(
     Example: penstock capture snapshot shop public.orders --after 1000 --last 2000
     """
     from penstock.capture import Store
-    from penstock.capture.requests import send
+    from penstock.capture.database import open_database
     from penstock.capture.snapshot_request import SnapshotRequest
 
     settings = Settings.load()
-    with _source(settings, Store(settings).get(name)) as source:
-        send(SnapshotRequest(table, _key(after), _key(last)), source)
+    with open_database(settings, Store(settings).get(name)) as database:
+        database.request(SnapshotRequest(table, _key(after), _key(last)))
     console.print(
         f"{table} is read again as soon as {name} runs; `penstock capture status {name}` shows how far",
         markup=False,
@@ -245,12 +240,13 @@ def classes(name: str) -> None:
     Example: penstock capture classes shop > shop_tables.py
     """
     from penstock.capture import Store
+    from penstock.capture.database import open_database
     from penstock.capture.event_classes import classes as written
 
     settings = Settings.load()
     capture = Store(settings).get(name)
-    with _source(settings, capture) as source:
-        shapes = [source.catalogue.shape(path) for path in capture.tables]
+    with open_database(settings, capture) as database:
+        shapes = [database.shape(path) for path in capture.tables]
     typer.echo(written(capture, shapes), nl=False)
 
 
@@ -266,28 +262,14 @@ def role(
     Example: penstock capture role shop --as shop_capture --tables public.orders
     """
     from penstock.capture import Capture, Store
-    from penstock.capture.role import role_script
+    from penstock.capture.database import open_database
 
     settings = Settings.load()
     capture = Capture(name, tables=_listed(tables)) if tables else Store(settings).get(name)
     if connection is not None:
         capture = replace(capture, connection=connection)
-    with _source(settings, capture) as source:
-        typer.echo(role_script(source, as_))
-
-
-@contextmanager
-def _source(settings: Settings, capture: "Capture") -> "Iterator[Source]":
-    import psycopg
-
-    from penstock.capture.replication import connect
-    from penstock.capture.slot import Source
-
-    with connect(settings.dsn(capture.connection), f"penstock capture {capture.name}") as connection:
-        try:
-            yield Source(connection, capture, settings.namespace)
-        except psycopg.Error as error:
-            raise CaptureError(f"PostgreSQL refuses: {error}") from error
+    with open_database(settings, capture) as database:
+        typer.echo(database.role(as_))
 
 
 def _updated(store: "Store", capture: "Capture", *, update: bool) -> "Capture":

@@ -1,0 +1,1 @@
+"""Changes of MariaDB's tables, by its binary log."""
