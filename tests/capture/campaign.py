@@ -12,6 +12,7 @@ import psutil
 from penstock.capture import Store
 from penstock.errors import PenstockError
 from penstock.local import Platform
+from penstock.local.ports import any_free
 from tests.capture.process import CaptureProcess
 from tests.capture.subjects import SUBJECTS, Subject
 
@@ -33,7 +34,7 @@ def run_campaign(
 ) -> Outcome:
     """Write and kill for a while; the first kills come while the snapshot is written."""
     random = Random(seed)
-    platform = Platform(folder / "data")
+    platform = Platform(folder / "data", any_free(), any_free())  # of its own: a killed server's is free
     subject = SUBJECTS[database](folder, platform, Random(random.random()))
     settings, shop = subject.settings, subject.shop
     writer = threading.Thread(target=shop.run, daemon=True)

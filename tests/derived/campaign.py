@@ -14,6 +14,7 @@ import psycopg
 from penstock.capture import Capture, Store
 from penstock.errors import PenstockError
 from penstock.local import Platform
+from penstock.local.ports import any_free
 from penstock.settings import Settings
 from tests.capture.shop import Shop
 from tests.derived.judge import differences
@@ -40,7 +41,8 @@ def run_campaign(
 ) -> Outcome:
     """Write and kill for a while; then let all come to their end, and compare."""
     random = Random(seed)
-    platform = Platform(folder / "data", services=SERVICES)
+    ports = [any_free() for _ in SERVICES]  # of its own: a killed server's is free
+    platform = Platform(folder / "data", *ports[:2], services=SERVICES, redis_port=ports[2])
     settings = platform.up()
     shop = Shop(settings.dsn().value, Random(random.random()))
     writer = threading.Thread(target=shop.run, daemon=True)
