@@ -1,4 +1,4 @@
-"""Copies of a captured table: a table, a cache, an index and a lake; `COPIES` is the folder of the last two."""
+"""Copies of a captured table: a table, a cache, an index, a lake; the last two are in the folder COPIES."""
 
 import os
 from dataclasses import dataclass

@@ -42,8 +42,8 @@ def _compared(name: str, source: dict[int, Row], found: list[Row]) -> list[str]:
         return []
     shown = [f"{source[id]} is {keyed[id]}"[:300] for id in other[:2]]
     return [
-        f"{name}: {len(source)} rows in the source; {len(missing)} missing {sorted(missing)[:3]}, {len(more)} "
-        f"too many {sorted(more)[:3]}, {len(other)} different {shown}, {doubled} doubled"
+        f"{name}: {len(source)} rows in the source; {len(missing)} missing {sorted(missing)[:3]}, "
+        f"{len(more)} too many {sorted(more)[:3]}, {len(other)} different {shown}, {doubled} doubled"
     ]
 
 
