@@ -30,7 +30,7 @@ def _plain(row):
 def logged(server):
     """The changes of each table that the log has, by an independent reader."""
     reader = BinLogStreamReader(
-        connection_settings={"host": "127.0.0.1", "port": server.port, "user": "shop", "passwd": PASSWORD},
+        connection_settings={"host": "127.0.0.1", "port": server.port, "user": "shop", "password": PASSWORD},
         server_id=99_999,
         log_file="shop-bin.000001",
         log_pos=4,
