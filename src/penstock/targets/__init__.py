@@ -4,6 +4,7 @@ from penstock.targets.compared import Compared
 from penstock.targets.kafka import KafkaSink, KafkaTarget
 from penstock.targets.lanes import Lane, Lanes, LaneSink, spread_by
 from penstock.targets.postgres import PostgresSink, PostgresTable
+from penstock.targets.search import SearchIndex
 from penstock.targets.sink import Sink, SinkOptions
 from penstock.targets.target import Inspection, Results, Target
 
@@ -18,6 +19,7 @@ __all__ = [
     "PostgresSink",
     "PostgresTable",
     "Results",
+    "SearchIndex",
     "Sink",
     "SinkOptions",
     "Target",
