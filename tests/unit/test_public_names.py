@@ -10,7 +10,7 @@ import penstock.errors
 
 PACKAGES = (
     "events schemas schemas.compatibility log registry local process targets targets.kafka targets.postgres "
-    "targets.search pipeline testing"
+    "targets.opensearch targets.search pipeline testing"
 )
 
 LAZY = {"TYPE_CHECKING", "on_demand"}  # what a package has for names that are imported on demand

@@ -20,6 +20,7 @@ from pyspark.sql.types import (
     _parse_datatype_json_value,
 )
 
+from penstock.cli import output
 from penstock.cli.main import app
 from penstock.errors import DataError, FencedError, SinkError, TargetError
 from penstock.log.ledger import Entry
@@ -457,7 +458,8 @@ def test_a_pointer_that_is_damaged_is_an_error(index):
         made.search("*")
 
 
-def test_the_command_shows_rows_as_a_table_or_json(index, capsys):
+def test_the_command_shows_rows_as_a_table_or_json(index, capsys, monkeypatch):
+    monkeypatch.setattr(output.console, "file", None)
     made = index(ARTICLES, text=("title",))
     made.put(("a", "Quick Foxes", None, ["x"], 5, datetime(2026, 3, 1, tzinfo=UTC)))
     command = ["search", str(made.path)]

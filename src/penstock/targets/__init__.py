@@ -3,6 +3,7 @@
 from penstock.targets.compared import Compared
 from penstock.targets.kafka import KafkaSink, KafkaTarget
 from penstock.targets.lanes import Lane, Lanes, LaneSink, spread_by
+from penstock.targets.opensearch import OpenSearchIndex
 from penstock.targets.postgres import PostgresSink, PostgresTable
 from penstock.targets.search import SearchIndex
 from penstock.targets.sink import Sink, SinkOptions
@@ -16,6 +17,7 @@ __all__ = [
     "Lane",
     "LaneSink",
     "Lanes",
+    "OpenSearchIndex",
     "PostgresSink",
     "PostgresTable",
     "Results",

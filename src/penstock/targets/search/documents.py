@@ -1,6 +1,5 @@
 """Rows as documents of an index, and back: stored whole, by columns, without any loss."""
 
-import hashlib
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,13 +12,12 @@ import tantivy
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, StructType
 
-from penstock.errors import DataError
 from penstock.targets.search.description import BUCKET, KEY, ROW, Description
 from penstock.targets.search.engine import filter_kind
-from penstock.targets.search.stored import row_decoder
+from penstock.targets.search.keys import key_texts
+from penstock.targets.search.stored import cast_rows, row_decoder
 
 BUCKETS = 1024  # rows are spread over them by their keys, so that an index can be read piece by piece
-_LONGEST_KEY = 200  # bytes; a longer one is known by its digest
 _DELETED = "_deleted"
 _DATES = tuple(int(each.timestamp() * 1_000_000) for each in (tantivy.MIN_DATETIME, tantivy.MAX_DATETIME))
 _UTC = pa.timestamp("us", "UTC")
@@ -52,8 +50,8 @@ class Documents:
 
     def changes(self, batch: pa.RecordBatch) -> Iterator[Change]:
         """Yield what a batch of rows changes, in order."""
-        rows = pa.table([_cast(batch, each) for each in self.schema], schema=self.schema).combine_chunks()
-        keys = self._keys(rows)
+        rows = cast_rows(batch, self.schema)
+        keys = key_texts(rows, self._description.key)
         documents = self._documents(rows, keys)
         gone = batch.column(_DELETED).to_pylist() if _DELETED in batch.schema.names else [False] * len(keys)
         for key, document, deleted in zip(keys, documents, gone, strict=True):
@@ -65,18 +63,6 @@ class Documents:
         columns: Sequence[Sequence[object]] = list(zip(*decoded, strict=True)) or [()] * len(self.schema)
         arrays = [pa.array(values, each.type) for values, each in zip(columns, self.schema, strict=True)]
         return pa.record_batch(arrays, schema=self.schema)
-
-    def _keys(self, rows: pa.Table) -> list[str]:
-        names = self._description.key
-        for name in names:
-            if rows.column(name).null_count:
-                place = rows.column(name).is_null().index(True).as_py()
-                raise DataError(
-                    f"the key {name!r} of a row is null: {_shown(rows, place)}",
-                    hint="fill it in or leave the row out in the flow; the batch was not written",
-                )
-        columns = [_comparable(rows.column(name)) for name in names]
-        return [_key(each) for each in zip(*columns, strict=True)]
 
     def _documents(self, rows: pa.Table, keys: list[str]) -> list[tantivy.Document]:
         made = [tantivy.Document() for _ in keys]
@@ -122,25 +108,3 @@ def _findable(kind: str, column: pa.ChunkedArray, listed: list[Any]) -> list[Any
         pc.max_element_wise(micros.cast(pa.int64()), earliest, skip_nulls=False), latest, skip_nulls=False
     )
     return list(within.cast(_UTC).to_pylist())
-
-
-def _cast(batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
-    column = batch.column(field.name)
-    return column if column.type == field.type else column.cast(field.type)
-
-
-def _comparable(column: pa.ChunkedArray) -> list[object]:
-    """Values of a key so that those that Spark takes to be equal have the same text."""
-    if pa.types.is_floating(column.type):
-        return list(pc.add(column, pa.scalar(0.0, column.type)).cast(pa.string()).to_pylist())  # -0.0 is 0.0
-    return list(column.to_pylist())
-
-
-def _key(values: tuple[object, ...]) -> str:
-    """A key as a text: a list in JSON, which no other key has."""
-    text = msgspec.json.encode(values)
-    return text.decode() if len(text) <= _LONGEST_KEY else f"sha256 {hashlib.sha256(text).hexdigest()}"
-
-
-def _shown(rows: pa.Table, place: int) -> str:
-    return str(rows.slice(place, 1).to_pylist()[0])[:200]
