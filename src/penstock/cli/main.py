@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from penstock.cli import capture, demo, flows, groups, local, registry, schemas, state, topics
+from penstock.cli import capture, demo, flows, groups, local, registry, schemas, search, state, topics
 from penstock.errors import PenstockError
 
 app = typer.Typer(
@@ -19,6 +19,7 @@ app = typer.Typer(
 local.register(app)
 flows.register(app)
 registry.register(app)
+search.register(app)
 app.add_typer(demo.app, name="demo")
 app.add_typer(capture.app, name="capture")
 app.add_typer(topics.app, name="topics")
