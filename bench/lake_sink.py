@@ -40,16 +40,15 @@ def measure(folder: Path, rows: DataFrame, changed: DataFrame, table: pa.Table) 
     found: dict[str, list[float]] = {}
     for _ in range(ROUNDS):
         shutil.rmtree(folder, ignore_errors=True)
-        found.setdefault(OWN, []).append(ROWS / own(folder / "own", table))
-        found.setdefault("sink, append", []).append(
-            ROWS / through_sink(folder / "appended", rows, "append", 0)
-        )
-        found.setdefault("sink, upsert, all keys new", []).append(
-            ROWS / through_sink(folder / "upserted", rows, "upsert", 0)
-        )
-        found.setdefault("sink, upsert, a tenth of the keys changed", []).append(
-            ROWS / 10 / through_sink(folder / "upserted", changed, "upsert", 1)
-        )
+        seconds = {
+            OWN: own(folder / "own", table),
+            "sink, append": through_sink(folder / "appended", rows, "append", 0),
+            "sink, upsert, all keys new": through_sink(folder / "upserted", rows, "upsert", 0),
+        }
+        for name, each in seconds.items():
+            found.setdefault(name, []).append(ROWS / each)
+        tenth = through_sink(folder / "upserted", changed, "upsert", 1)
+        found.setdefault("sink, upsert, a tenth of the keys changed", []).append(ROWS / 10 / tenth)
     return {name: statistics.median(rates) for name, rates in found.items()}
 
 

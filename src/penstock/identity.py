@@ -8,6 +8,7 @@ LABEL = r"(?:[a-z0-9][a-z0-9_-]{0,39}:)?[A-Za-z0-9._-]{1,250}"  # as a regular e
 VERSION = r"[A-Za-z0-9._-]{1,40}"
 NAMESPACE = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 CAPTURES = "penstock.capture"
+_GENERATION = re.compile(r"([^.]+\.[^.]+)\.g\d+")
 _CLOCK = re.compile(r"_penstock(_|\.[a-z0-9_-]+\.)clock\.")
 
 
@@ -121,6 +122,16 @@ class Identity:
 
     def _topic(self, kind: str, name: str) -> str:
         return f"_penstock.{self.namespace}.{kind}.{name}" if self.namespace else f"_penstock_{kind}.{name}"
+
+
+def flow_of(sink: str) -> str:
+    """Return the label of the flow that a sink's id is of, whatever its generation.
+
+    >>> flow_of("shop.large"), flow_of("shop.large.g2"), flow_of("shop.g2")
+    ('shop.large', 'shop.large', 'shop.g2')
+    """
+    found = _GENERATION.fullmatch(sink)
+    return found[1] if found else sink
 
 
 def is_clock(topic: str) -> bool:

@@ -86,13 +86,15 @@ def kill_service(platform: Platform, service: str) -> None:
 
 
 def _await_end(subject: Subject, capture: CaptureProcess) -> None:
-    """Wait until the capture has come to where the database is."""
-    end, deadline = subject.end(), time.monotonic() + _PATIENCE
+    """Wait until the capture has come to where the database is; as long as it gets on, it is waited for."""
+    end, deadline, position = subject.end(), time.monotonic() + _PATIENCE, None
     while time.monotonic() < deadline:
         if not capture.is_alive:
             capture.start()
         with suppress(PenstockError):
-            position = Store(subject.settings).position("shop")
+            before, position = position, Store(subject.settings).position("shop")
+            if position != before:
+                deadline = time.monotonic() + _PATIENCE
             if (
                 position is not None
                 and position.lsn >= end
@@ -102,4 +104,4 @@ def _await_end(subject: Subject, capture: CaptureProcess) -> None:
             ):
                 return
         time.sleep(0.5)
-    raise TimeoutError(f"the capture stays behind {end}; it said:\n{capture.log.read_text()[-3000:]}")
+    raise TimeoutError(f"{position} stays behind {end}; it said:\n{capture.log.read_text()[-3000:]}")

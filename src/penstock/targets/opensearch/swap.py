@@ -6,6 +6,7 @@ import msgspec
 
 from penstock.documents import JsonObject
 from penstock.errors import TargetError
+from penstock.identity import flow_of
 from penstock.log.ledger import Entry
 from penstock.targets.opensearch.client import Client, path_of
 from penstock.targets.opensearch.indices import Generation, find
@@ -32,13 +33,16 @@ def swap(client: Client, name: str, rebuilt: str) -> None:
 def _shut_out(client: Client, before: Generation, after: Generation) -> None:
     """Raise the epochs of the rebuilt index over those of the live one's writers, who may be alive still."""
     old, new = notes(client, before), notes(client, after)
+    written = set(map(_flow, new))
     lost = sorted(
-        each for each, held in old.items() if each not in new and Entry.from_json(held.note.entry).batch
+        each
+        for each, held in old.items()
+        if _flow(each) not in written and Entry.from_json(held.note.entry).batch
     )
     if lost:
         raise TargetError(
             f"{before.index} also holds what lane {lost[0]!r} has written, and {after.index} does not",
-            hint="give each flow an index of its own, and rebuild with as many lanes",
+            hint="give each flow an index of its own",
         )
     highest = max(
         (Entry.from_json(each.note.entry).epoch for each in (*old.values(), *new.values())), default=0
@@ -47,3 +51,8 @@ def _shut_out(client: Client, before: Generation, after: Generation) -> None:
         entry = replace(Entry.from_json(held.note.entry), epoch=highest + 1)
         note = msgspec.structs.replace(held.note, entry=entry.to_json().decode())
         client.need("PUT", path_of(after.ledger, "_doc", id), msgspec.to_builtins(note))
+
+
+def _flow(lane: str) -> str:
+    """The flow that a lane is of, by the name of its document."""
+    return flow_of(lane.rpartition(" ")[0])

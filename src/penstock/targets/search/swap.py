@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from penstock.errors import TargetError
+from penstock.identity import flow_of
 from penstock.log.ledger import Entry
 from penstock.targets.search.engine import asking, open_index
 from penstock.targets.search.folder import IndexFolder, Pointer, describe, sync_folder
@@ -60,8 +61,9 @@ def _entries(folder: IndexFolder) -> dict[str, Entry]:
 
 
 def _refuse_to_forget(before: dict[str, Entry], after: dict[str, Entry], live: IndexFolder) -> None:
-    """Rows of a sink that has not written what was rebuilt would be gone."""
-    lost = sorted(sink for sink, entry in before.items() if sink not in after and entry.batch is not None)
+    """Rows of a flow that has not written what was rebuilt would be gone."""
+    written = {flow_of(sink) for sink in after}
+    lost = sorted(sink for sink, entry in before.items() if flow_of(sink) not in written and entry.batch)
     if lost:
         raise TargetError(
             f"{live.path} also holds what sink {lost[0]!r} has written, and the rebuilt index does not",
@@ -75,7 +77,7 @@ def _shut_out(generation: Path, before: dict[str, Entry]) -> None:
         index = open_index(generation, describe(generation))
         writer = index.writer(_HEAP, num_threads=1)
         try:
-            for sink, entry in entries(index).items():
+            for sink, entry in (before | entries(index)).items():
                 epoch = max(entry.epoch, before.get(sink, entry).epoch) + 1
                 put_entry(writer, sink, replace(entry, epoch=epoch))
             writer.commit()
