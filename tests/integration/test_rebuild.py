@@ -1,7 +1,7 @@
 """A flow's target made again from the log, beside the one at work, and put in its place."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,10 +9,12 @@ import psycopg
 import pytest
 from pyspark.sql import functions as F
 
-from penstock.errors import DataLossError, FencedError, FlowError
+from penstock.errors import DataLossError, FencedError, FlowError, TargetError
 from penstock.events import Event
+from penstock.identity import Identity
 from penstock.log import Broker, Producer, Table, Topic, apply
 from penstock.pipeline import Pipeline, Runner, rebuild, verify
+from penstock.pipeline.generation import Generations
 from penstock.settings import Settings, reveal
 from penstock.targets import PostgresTable
 from penstock.testing.sink_contract import Crash, crash_at
@@ -147,7 +149,7 @@ def test_a_kill_while_it_is_put_in_place_is_made_good_by_the_same_command(world,
 
 def test_a_rebuild_that_is_interrupted_goes_on(world):
     assert not world.rebuild(is_stopped=lambda: True).swapped
-    with pytest.raises(FlowError, match="up to the present is under way"):
+    with pytest.raises(FlowError, match="up to now is under way"):
         world.rebuild(until=datetime.now(UTC))
     assert not world.rebuild(may_swap=lambda: False).swapped
     assert world.rows() == expected(range(20))
@@ -160,6 +162,69 @@ def test_views_stay_with_the_table(world):
     world.ask(f"update {world.name} set price = 0")
     world.rebuild()
     assert world.ask(f"select total from v{world.name}") == [(sum(n * 1.5 for n in range(20)),)]
+
+
+def test_what_refers_to_a_table_or_protects_it_stays(world):
+    name = world.name
+    world.ask(f"create table l{name} (order_id bigint references {name} (id))")
+    world.ask(f"insert into l{name} values (3)")
+    world.ask(f"alter table {name} enable row level security")
+    world.ask(f"alter table {name} add column number serial")
+    world.ask(f"create table seen{name} (id bigint)")
+    world.ask(
+        f"create function f{name}() returns trigger language plpgsql as "
+        f"$$ begin insert into seen{name} values (new.id); return new; end $$"
+    )
+    world.ask(f"create trigger noted after insert on {name} for each row execute function f{name}()")
+    world.ask(f"delete from {name} where id = 7")
+    world.ask(f"update {name} set price = 0 where id = 3")
+    world.ask(f"truncate seen{name}")
+    assert world.rebuild().swapped
+    assert world.rows() == expected(range(20))
+    assert world.ask(f"select relrowsecurity from pg_class where relname = '{name}'") == [(True,)]
+    assert world.ask(f"select * from seen{name}") == [], "nothing has happened that a trigger has not seen"
+
+
+def test_a_table_that_can_not_be_replaced_leaves_the_flow_as_it_was(world):
+    world.ask(f"create table l{world.name} (order_id bigint references {world.name} (id))")
+    world.ask(f"insert into {world.name} values (999, 'by hand', 0)")
+    world.ask(f"insert into l{world.name} values (999)")
+    with pytest.raises(TargetError, match="can't be replaced"):
+        world.rebuild()
+    world.send(Order(50, "c50", 75.0))
+    world.run()
+    assert len(world.rows()) == 22
+    world.ask(f"truncate l{world.name}")
+    assert world.rebuild().swapped
+    world.run()
+    assert world.rows() == expected([*range(20), 50])
+
+
+def test_a_rebuild_by_other_code_is_begun_anew_on_request(world):
+    assert not world.rebuild(may_swap=lambda: False).swapped
+    flow = world.pipeline.flows["copy"]
+    world.pipeline.flows["copy"] = replace(flow, version="2")
+    with pytest.raises(FlowError, match="with other code or columns is under way"):
+        world.rebuild()
+    assert world.rebuild(discard=True).swapped
+    assert world.rows() == expected(range(20))
+
+
+def test_a_target_that_two_flows_write_is_not_rebuilt(world):
+    @world.pipeline.flow(reads={"orders": world.orders}, writes=world.pipeline.flows["copy"].writes)
+    def other(orders):
+        return orders
+
+    with pytest.raises(FlowError, match="write the same target"):
+        world.rebuild()
+
+
+def test_two_rebuilds_at_once_do_not_undo_each_other(world):
+    generations = Generations(world.spark, world.settings, Identity.of("", world.name, "copy"))
+    stale = generations.read()
+    assert world.rebuild().swapped
+    with pytest.raises(FlowError, match="rebuilt by another process"):
+        generations.write(stale.begun("", ""), stale)
 
 
 def test_a_flow_that_runs_elsewhere_is_shut_out(world):

@@ -146,6 +146,9 @@ def rebuild(
     partial: Annotated[
         bool, typer.Option("--partial", help="Do without events that are not in the log any more.")
     ] = False,
+    discard: Annotated[
+        bool, typer.Option("--discard", help="Give up a rebuild that was begun before, and begin anew.")
+    ] = False,
 ) -> None:
     """Make a flow's target again from the log, beside the one at work, and put it in its place.
 
@@ -169,6 +172,7 @@ def rebuild(
             spark,
             until=None if until is None else _in_utc(until),
             partial=partial,
+            discard=discard,
             may_swap=lambda: _running(settings, pipeline) is None,
             is_stopped=stopped.is_set,
             report=_report,

@@ -20,6 +20,7 @@ from penstock.pipeline.bottleneck import SINK, SLOTS
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.clock import Clock
 from penstock.pipeline.decoders import DecoderStarts
+from penstock.pipeline.generation import Generations
 from penstock.pipeline.job import Job
 from penstock.pipeline.limits import refuse_limits
 from penstock.pipeline.malformed import Judge, counts, observed_in
@@ -34,6 +35,7 @@ from penstock.process.state.pinned import Pins, pinning
 from penstock.targets.sink import Sink
 
 _TICK = 0.1
+_REPLAY = "replay.json"
 _LOADED = "loaded.json"  # beside the checkpoint, once what the tables held has been read
 _MUCH, _CATCHING_UP = 5_000, 3  # more events are worked on in batches before real time, a few times
 _STOP_PATIENCE = 60.0
@@ -143,6 +145,10 @@ class Attempt:
         return self._started(writer, until_end)
 
     def _start_with_sink(self, span: Span, until_end: bool) -> StreamingQuery:
+        if not self.job.rebuilds:
+            Generations(self.planner.spark, self.planner.settings, self.job.identity).refuse_former(
+                self.job.identity
+            )
         frame = self._planned(span)
         sink = self._sink = self.job.sink(self.planner.settings, frame.schema, self.lanes)
         recovery = Recovery(self.job, self.planner, self.checkpoint, self._topics)
@@ -307,16 +313,23 @@ class Attempt:
         sink.close()
 
     def _replay_end(self) -> Offsets:
-        written = self.checkpoint.read("replay.json")
-        if written is None:
+        end = replay_end(self.checkpoint)
+        if end is None:
             broker = Broker(self.planner.settings)
             end = self.job.end or {topic.name: broker.committed_end(topic.name) for topic in self.job.topics}
-            written = json.dumps(end)
-            self.checkpoint.write("replay.json", written)
-        return {
-            topic: {int(number): offset for number, offset in partitions.items()}
-            for topic, partitions in json.loads(written).items()
-        }
+            self.checkpoint.write(_REPLAY, json.dumps(end))
+        return end
+
+
+def replay_end(checkpoint: Checkpoint) -> Offsets | None:
+    """Return where a replay ends; None before it has begun."""
+    written = checkpoint.read(_REPLAY)
+    if written is None:
+        return None
+    return {
+        topic: {int(number): offset for number, offset in partitions.items()}
+        for topic, partitions in json.loads(written).items()
+    }
 
 
 def _read(frame: DataFrame) -> None:

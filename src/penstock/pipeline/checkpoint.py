@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from penstock.errors import FlowError, LedgerError
+from penstock.errors import FlowError, LedgerError, SinkError
 from penstock.log.ledger import Batch, Entry, Offsets
 from penstock.points import reach
 from penstock.process.spark.java import Java
@@ -130,9 +130,12 @@ class Checkpoint:
         )
 
     def read(self, name: str) -> str | None:
-        """Return the text of a file, or None if there is none."""
-        found = self._text(name)
-        return self._text(name + _READY) if found is None else found
+        """Return the text of a file, or None if there is none; somebody may be replacing it just now."""
+        for each in (name, name + _READY, name):
+            found = self._text(each)
+            if found is not None:
+                return found
+        return None
 
     def _text(self, name: str) -> str | None:
         try:
@@ -158,7 +161,7 @@ class Checkpoint:
             stream.write(bytearray(text.encode()))
         finally:
             stream.close()
-        self._files.rename(draft, self._make_path(f"{self.path}/{name}{_READY}"))
+        self._rename(draft, f"{name}{_READY}")
         self._put_ready(name)
 
     def _put_ready(self, name: str) -> None:
@@ -167,7 +170,11 @@ class Checkpoint:
         if self._files.exists(ready):
             self._delete(name)
             reach("checkpoint.replacing", name)
-            self._files.rename(ready, self._make_path(f"{self.path}/{name}"))
+            self._rename(ready, name)
+
+    def _rename(self, source: Java, name: str) -> None:
+        if not self._files.rename(source, self._make_path(f"{self.path}/{name}")):
+            raise SinkError(f"{self.path}/{name} can't be written", hint="see to its disk or bucket")
 
     def _delete(self, name: str) -> None:
         self._files.delete(self._make_path(f"{self.path}/{name}"), False)

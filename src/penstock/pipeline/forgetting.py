@@ -37,8 +37,9 @@ def forget(
     broker, groups = Broker(settings), Groups(settings)
     removed = []
     known = connection is not None or settings.postgres is not None
-    if known and forget_sink(settings.dsn(connection), identity.sink):  # first: the database may not answer
-        removed.append(f"row of the ledger in {connection or 'postgres'}")
+    for sink in {identity.sink, named.sink} if known else ():  # first: the database may not answer
+        if forget_sink(settings.dsn(connection), sink):
+            removed.append(f"row of {sink} in the ledger in {connection or 'postgres'}")
     topics = sorted(broker.topics([identity.ledger, identity.clock]))
     folder = Checkpoint(spark, identity.home(settings.flows))
     for name in topics:

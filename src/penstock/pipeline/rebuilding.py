@@ -1,16 +1,18 @@
 """Rebuilding: a flow's target made again from the log, beside the one at work, and put in its place."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from penstock.errors import DataLossError, FlowError
+from penstock.errors import DataLossError, FlowError, TargetError
 from penstock.identity import Identity
 from penstock.log import Broker, Table
 from penstock.log.ledger import Offsets
+from penstock.pipeline.attempt import replay_end
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.flow import Flow
 from penstock.pipeline.flow_run import Reporter, warned
@@ -38,6 +40,16 @@ class Rebuilt:
     swapped: bool
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """What a rebuild is asked for, as `rebuild` has it."""
+
+    until: datetime | None = None
+    partial: bool = False
+    discard: bool = False
+    may_swap: Callable[[], bool] = lambda: True
+
+
 def rebuild(
     pipeline: Pipeline,
     flow: str,
@@ -46,6 +58,7 @@ def rebuild(
     *,
     until: datetime | None = None,
     partial: bool = False,
+    discard: bool = False,
     may_swap: Callable[[], bool] = lambda: True,
     is_stopped: IsStopped = lambda: False,
     report: Reporter = warned,
@@ -53,11 +66,12 @@ def rebuild(
     """Make a flow's target again from the log alone, beside the one at work, then put it in its place.
 
     The flow may run meanwhile; `may_swap` is asked when it is to be replaced. `until` leaves out what the log
-    took in at that moment and later: the flow then stands there. Interrupted, the next call goes on. With
-    `partial`, events that are not in the log any more are done without.
+    took in at that moment and later: the flow then stands there. Interrupted, the next call goes on; with
+    `discard` it begins a new one. With `partial`, events that are not in the log any more are done without.
     """
     described = chosen(pipeline, [flow])[0]
-    return _Rebuild(pipeline, described, settings, spark, report, is_stopped).run(until, partial, may_swap)
+    work = _Rebuild(pipeline, described, settings, spark, report, is_stopped)
+    return work.run(Wanted(until, partial, discard, may_swap))
 
 
 class _Rebuild:
@@ -76,48 +90,67 @@ class _Rebuild:
         self._generations = Generations(spark, settings, identity)
         self._label = identity.label
 
-    def run(self, until: datetime | None, partial: bool, may_swap: Callable[[], bool]) -> Rebuilt:
-        self._refuse_topics()
+    def run(self, wanted: Wanted) -> Rebuilt:
+        self._refuse_unfit(wanted)
         known = self._generations.read()
         if not known.swapping:
-            known = self._build(known, until, partial)
+            known = self._build(known, wanted)
         if known.built is None or self._is_stopped():
             return Rebuilt(self._flow.name, known.built or {}, swapped=False)
-        if not known.swapping and not may_swap():
+        if not known.swapping and not wanted.may_swap():
             return Rebuilt(self._flow.name, known.built, swapped=False)
         self._swap(known)
         return Rebuilt(self._flow.name, known.built, swapped=True)
 
-    def _refuse_topics(self) -> None:
-        if self._flow.target.topics:
+    def _refuse_unfit(self, wanted: Wanted) -> None:
+        if self._target.topics:
             raise FlowError(
                 f"flow {self._label!r} writes topics, and a rebuild would emit all of its events again",
                 hint="rebuild flows that write tables, indexes and the like; a new topic takes a new flow",
             )
-
-    def _refuse_state(self, until: datetime | None) -> None:
-        if until is not None and self._keeps_state:
+        others = [each for each in self._pipeline.flows.values() if each.name != self._flow.name]
+        sharing = next((each.name for each in others if each.target == self._target), None)
+        if sharing is not None:
+            raise FlowError(
+                f"flows {self._flow.name!r} and {sharing!r} write the same target, and a rebuild of one would "
+                "remove the rows of the other",
+                hint="give each flow a target of its own",
+            )
+        if wanted.until is None:
+            return
+        if self._flow.looks_up:
+            raise FlowError(
+                f"flow {self._label!r} looks tables up, and those have the rows of today",
+                hint="leave --until out, or join the tables as streams",
+            )
+        if self._keeps_state:
             raise FlowError(
                 f"flow {self._label!r} keeps state: it can be rebuilt up to the present only",
                 hint="leave --until out",
             )
 
-    def _build(self, known: Generation, until: datetime | None, partial: bool) -> Generation:
-        wanted = until.astimezone(UTC).isoformat() if until is not None else ""
-        if known.building is not None and known.until != wanted:
+    def _build(self, known: Generation, wanted: Wanted) -> Generation:
+        until = wanted.until.astimezone(UTC).isoformat() if wanted.until is not None else ""
+        if wanted.discard and known.building is not None:
+            known = self._noted(known, known.without_rebuild())
+        if known.building is not None and (known.until, known.made_by) != (until, self._made_by):
+            what = "with other code or columns" if known.until == until else f"up to {known.until or 'now'}"
             raise FlowError(
-                f"a rebuild of {self._label!r} up to {known.until or 'the present'} is under way",
-                hint="finish that one first: run the command with the same --until as then",
+                f"a rebuild of {self._label!r} {what} is under way",
+                hint="finish that one with the same command as then, or add --discard to begin a new one",
             )
-        self._refuse_state(until)
-        refuse_lost(self._flow, self._settings, until, partial=partial)
-        known = known.begun(wanted)
-        self._generations.write(known)
+        refuse_lost(self._flow, self._settings, wanted.until, partial=wanted.partial)
+        known = self._noted(known, known.begun(until, self._made_by))
         if known.built is None:
-            known = replace(known, built=self._built(known, until))
+            built = self._built(known, wanted.until)
             if not self._is_stopped():
-                self._generations.write(known)
+                known = self._noted(known, replace(known, built=built))
         return known
+
+    def _noted(self, before: Generation, after: Generation) -> Generation:
+        if before != after:
+            self._generations.write(after, before)
+        return after
 
     def _built(self, known: Generation, until: datetime | None) -> Offsets:
         """Run the flow over the log: without state in one batch, with state as a stream that ends."""
@@ -125,10 +158,10 @@ class _Rebuild:
         if self._keeps_state:
             self._run(replace(job, flow=job.flow.in_mode("stream")))
             return {}  # where it stands is in its checkpoint
-        end = _ends(self._flow, self._settings, until)
-        job = replace(job, flow=job.flow.in_mode("replay"), end=end)
+        job = replace(job, flow=job.flow.in_mode("replay"), end=_ends(self._flow, self._settings, until))
         self._run(job)
-        return end
+        folder = job.identity.folder(self._settings.flows)
+        return replay_end(Checkpoint(self._spark, f"{folder}/replay")) or {}
 
     def _run(self, job: Job) -> None:
         runner = Runner(
@@ -150,42 +183,55 @@ class _Rebuild:
         return self._flow.target
 
     @cached_property
-    def _keeps_state(self) -> bool:
+    def _rows(self) -> DataFrame:
+        """The flow's results as a stream, for what their plan says."""
         flow, registry = self._flow.in_mode("stream"), registry_of([self._flow], self._settings)
         try:
-            return is_stateful(Planner(self._spark, self._settings, registry).rows(flow, self._label))
+            return Planner(self._spark, self._settings, registry).rows(flow, self._label)
         finally:
             if registry is not None:
                 registry.close()
+
+    @property
+    def _keeps_state(self) -> bool:
+        return is_stateful(self._rows)
+
+    @property
+    def _made_by(self) -> str:
+        """What a rebuild that is taken up again has to have in common with itself."""
+        return f"{self._flow.version} {self._rows.schema.simpleString()}"
 
     def _swap(self, known: Generation) -> None:
         """Shut the present writer out, put the new contents in place, and let the flow go on behind them."""
-        self._generations.write(replace(known, swapping=True))
+        if not known.swapping:
+            self._shut_out(known.current)
+            known = self._noted(known, replace(known, swapping=True))
         reach("rebuild.swapping", self._label)
-        self._shut_out(known.current)
-        self._target.swap(self._target.beside(f"g{known.building}"), self._settings)
+        try:
+            self._target.swap(self._target.beside(f"g{known.building}"), self._settings)
+        except TargetError:  # it has changed nothing
+            self._noted(known, replace(known, swapping=False))
+            raise
         reach("rebuild.swapped", self._label)
-        self._generations.write(known.swapped())
-        self._forget(known.current - 1)
+        self._noted(known, known.swapped())
+        if known.former is not None:
+            self._forget(known.former)
 
     def _shut_out(self, generation: int) -> None:
-        """A flow that runs somewhere all the same must not write into what was rebuilt."""
+        """A flow that runs all the same must not write into what was rebuilt.
+
+        One whose target does not take the columns of today can't be opened with them: it notices by its
+        generation when it starts again.
+        """
         identity, flow = self._generations.of(generation), self._flow.in_mode("stream")
         job = replace(flow_job(self._pipeline, flow, self._settings.namespace), identity=identity)
-        registry = registry_of([flow], self._settings)
-        try:
-            rows = Planner(self._spark, self._settings, registry).rows(flow, self._label)
-            sink = job.sink(self._settings, rows.schema, _LANES)
+        with suppress(TargetError):
+            sink = job.sink(self._settings, self._rows.schema, _LANES)
             sink.open()
             sink.close()
-        finally:
-            if registry is not None:
-                registry.close()
 
     def _forget(self, generation: int) -> None:
         """Remove checkpoints; those of the one that was at work stay, for whoever may still run with them."""
-        if generation < 0:
-            return
         folder = self._generations.of(generation).folder(self._settings.flows)
         for kind in ("checkpoint", "replay"):
             Checkpoint(self._spark, f"{folder}/{kind}").delete()
@@ -212,7 +258,7 @@ def _refuse_compacted(
     name: str, config: Mapping[str, str], until: datetime | None, *, is_table: bool
 ) -> None:
     """A compacted topic has every change for as long as its lag; behind it, the last one of each key."""
-    if until is None and not is_table:
+    if not is_table:
         raise DataLossError(
             f"{name!r} is compacted, and read as a stream of events: those of before may be gone",
             hint="read it as a Table, or do without them: --partial",

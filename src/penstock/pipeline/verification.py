@@ -13,6 +13,7 @@ from penstock.log import Broker, Topic
 from penstock.log.ledger import Offsets
 from penstock.log.ranges import OffsetRanges, Range, Ranges
 from penstock.log.topic import DEAD_LETTERS
+from penstock.pipeline.attempt import replay_end
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.conservation import Conservation, conservation, kept_results
 from penstock.pipeline.flow import Flow
@@ -252,7 +253,7 @@ class _Verifier:
         """Whether it has begun, as a stream or a replay."""
         folder = self._identity(flow.name).folder(self.planner.settings.flows)
         replay = Checkpoint(self.planner.spark, f"{folder}/replay")  # of a rebuild, too
-        return self._checkpoint(flow.name).id is not None or replay.read("replay.json") is not None
+        return self._checkpoint(flow.name).id is not None or replay_end(replay) is not None
 
     def _identity(self, flow: str) -> Identity:
         return self._generations(flow).at_work()

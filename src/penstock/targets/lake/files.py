@@ -21,6 +21,7 @@ SUMMARY = "name string, size bigint, count bigint, partition string, statistics 
 _TYPES = [("name", pa.string()), ("size", pa.int64()), ("count", pa.int64())]
 _SCHEMA = pa.schema([*_TYPES, ("partition", pa.string()), ("statistics", pa.string())])
 _NULL, _NO_PARTITION = "__HIVE_DEFAULT_PARTITION__", "{}"
+_LONGEST = 255  # bytes of a name in a folder
 _GROUP = 256 * 1024  # rows of a row group
 
 
@@ -111,7 +112,15 @@ def _runs(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
 def _folders(partition: str) -> list[str]:
     """Return the folders of a partition: Delta has its values in the log, but polars takes them from here."""
     values = json.loads(partition).items()
-    return [f"{name}={_NULL if value is None else quote(value, safe='')}" for name, value in values]
+    folders = [f"{name}={_NULL if value is None else quote(value, safe='')}" for name, value in values]
+    for folder in folders:
+        if len(folder) > _LONGEST:
+            raise DataError(
+                f"a partition's value makes a folder's name of {len(folder)} bytes, at most {_LONGEST} can be: "
+                f"{folder[:60]!r}…",
+                hint="partition by a shorter column, such as its first letters or a hash",
+            )
+    return folders
 
 
 def _check_partition(partition: str) -> None:

@@ -8,7 +8,7 @@ from penstock.targets.opensearch.client import Client, path_of, refused
 from penstock.targets.opensearch.mapping import description_of, index_body
 from penstock.targets.search.description import Description
 
-_FIRST = "000001"
+_FIRST, _NOT_FOUND = "000001", 404
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,8 @@ class Generation:
 def find(client: Client, name: str) -> Generation | None:
     """Return the generation that an alias stands for."""
     answer = client.ask("GET", f"_alias/{path_of(name)}")
+    if not answer.ok and answer.status != _NOT_FOUND:
+        raise refused("GET", name, answer)
     if not answer.ok:
         if client.ask("GET", path_of(name)).ok:
             raise TargetError(

@@ -107,6 +107,8 @@ def lane_count(client: Client, generation: Generation, sink: str, wanted: int | 
         if not answer.ok and answer.status != _CONFLICT:
             raise refused("PUT", generation.ledger, answer)
     answer = client.ask("GET", path_of(generation.ledger, "_doc", sink))
+    if not answer.ok and answer.status != _NOT_FOUND:
+        raise refused("GET", generation.ledger, answer)
     return int(answer.json()["_source"]["lanes"]) if answer.ok else 0
 
 

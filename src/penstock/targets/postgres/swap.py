@@ -1,23 +1,30 @@
 """A table that was rebuilt takes the place of the one at work, in one transaction."""
 
-from psycopg.sql import SQL, Identifier
+import psycopg
+from psycopg.sql import SQL, Composed, Identifier
 
 from penstock.errors import TargetError
 from penstock.settings import Settings
-from penstock.targets.postgres.connection import Connection, asking, connect
+from penstock.targets.postgres.connection import Connection, connect, explain
 from penstock.targets.postgres.table import DeclaredTable
 
 _EXISTS = "SELECT to_regclass(%s) IS NOT NULL"
-# What refers to a table itself, and would go on with the old one under its new name.
+# What refers to a table itself, or is said of it, and would not come along with a new one of its name.
 _REFERRED = """
-    SELECT EXISTS (SELECT FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid
-            WHERE d.classid = 'pg_rewrite'::regclass AND d.refobjid = t AND r.ev_class <> t)
+    SELECT EXISTS (SELECT FROM pg_depend d WHERE d.refobjid IN (t, c.reltype, (
+            SELECT typarray FROM pg_type WHERE oid = c.reltype)) AND d.deptype IN ('n', 'a')
+            AND d.classid NOT IN ('pg_constraint'::regclass, 'pg_attrdef'::regclass, 'pg_type'::regclass)
+            AND NOT (d.classid = 'pg_class'::regclass AND d.objid IN (
+                SELECT indexrelid FROM pg_index WHERE indrelid = t)))
         OR EXISTS (SELECT FROM pg_constraint WHERE contype = 'f' AND (conrelid = t OR confrelid = t))
         OR EXISTS (SELECT FROM pg_trigger WHERE tgrelid = t AND NOT tgisinternal)
         OR EXISTS (SELECT FROM pg_policy WHERE polrelid = t)
         OR EXISTS (SELECT FROM pg_publication_rel WHERE prrelid = t)
-        OR (SELECT relkind = 'p' OR relispartition FROM pg_class WHERE oid = t)
-    FROM to_regclass(%s) AS t"""
+        OR EXISTS (SELECT FROM pg_inherits WHERE inhrelid = t OR inhparent = t)
+        OR EXISTS (SELECT FROM pg_attribute WHERE attrelid = t AND (attacl IS NOT NULL OR attidentity <> ''))
+        OR c.relkind = 'p' OR c.relrowsecurity OR c.relforcerowsecurity OR c.relreplident <> 'd'
+        OR c.reloptions IS NOT NULL OR pg_get_userbyid(c.relowner) <> current_user
+    FROM to_regclass(%s) AS t JOIN pg_class c ON c.oid = t"""
 _GRANTS = """
     SELECT privilege_type, CASE WHEN grantee = 0 THEN NULL ELSE pg_get_userbyid(grantee)::text END,
         is_grantable
@@ -25,25 +32,46 @@ _GRANTS = """
 _COLUMNS = """
     SELECT attname::text FROM pg_attribute WHERE attrelid = to_regclass(%s)::oid AND attnum > 0
         AND NOT attisdropped AND attgenerated = '' ORDER BY attnum"""
+_NOTE = """
+    INSERT INTO penstock.ledger (sink, epoch, checkpoint) VALUES (%s, 0, %s)
+    ON CONFLICT (sink) DO UPDATE SET checkpoint = excluded.checkpoint, at = now()"""
+_NOTED = "SELECT checkpoint FROM penstock.ledger WHERE sink = %s"
 
 
 def swap(table: DeclaredTable, rebuilt: DeclaredTable, settings: Settings) -> None:
     """Put a table in the place of another; if views or the like refer to that one, its rows are replaced."""
-    with (
-        asking("swap tables"),
-        connect(table.address(settings), "rebuild") as connection,
-        connection.transaction(),
-    ):
-        if not _is(connection, _EXISTS, rebuilt):
-            return  # it was swapped before
-        if not _is(connection, _EXISTS, table):
-            _rename(connection, table, rebuilt)
-        elif _is(connection, _REFERRED, table):
-            _replace_rows(connection, table, rebuilt)
-        else:
-            _grant(connection, table, rebuilt)
-            connection.execute(SQL("DROP TABLE {}").format(table.identifier))
-            _rename(connection, table, rebuilt)
+    with connect(table.address(settings), "rebuild") as connection:
+        try:
+            with connection.transaction():
+                _swap(connection, table, rebuilt)
+        except psycopg.OperationalError as error:
+            raise explain("swap tables", error) from error
+        except psycopg.Error as error:
+            raise TargetError(
+                f"table {table.name!r} can't be replaced by {rebuilt.name!r}: {error}",
+                hint="mend that, then run the rebuild again: it goes on here",
+            ) from error
+
+
+def _swap(connection: Connection, table: DeclaredTable, rebuilt: DeclaredTable) -> None:
+    note = f"swap of {table.name}"
+    if not _is(connection, _EXISTS, rebuilt):
+        found = connection.execute(_NOTED, [note]).fetchone()
+        if found is None or found[0] != rebuilt.name:
+            raise TargetError(
+                f"there is no table {rebuilt.name!r}, which was rebuilt",
+                hint="somebody dropped it: add --discard to rebuild once more",
+            )
+        return  # it was swapped before
+    if not _is(connection, _EXISTS, table):
+        _rename(connection, table, rebuilt)
+    elif _is(connection, _REFERRED, table):
+        _replace_rows(connection, table, rebuilt)
+    else:
+        _grant(connection, table, rebuilt)
+        connection.execute(SQL("DROP TABLE {}").format(table.identifier))
+        _rename(connection, table, rebuilt)
+    connection.execute(_NOTE, [note, rebuilt.name])
 
 
 def _rename(connection: Connection, table: DeclaredTable, rebuilt: DeclaredTable) -> None:
@@ -53,22 +81,52 @@ def _rename(connection: Connection, table: DeclaredTable, rebuilt: DeclaredTable
 
 
 def _replace_rows(connection: Connection, table: DeclaredTable, rebuilt: DeclaredTable) -> None:
-    """Readers wait meanwhile: a table that is emptied is locked until the transaction ends."""
-    names = {row[0] for row in connection.execute(_COLUMNS, [_name(rebuilt)])}
+    """Make the rows those of the rebuilt table: by their key, so that what refers to a row keeps it.
+
+    Triggers of users do not fire: nothing has happened that they have not seen.
+    """
+    names = [row[0] for row in connection.execute(_COLUMNS, [_name(rebuilt)])]
     there = {row[0] for row in connection.execute(_COLUMNS, [_name(table)])}
-    if missing := names - there:
+    if missing := set(names) - there:
         raise TargetError(
             f"table {table.name!r} lacks the column {min(missing)!r} of what was rebuilt",
             hint="add it, then run the rebuild again: it goes on here",
         )
-    columns = SQL(", ").join(map(Identifier, sorted(names)))
-    connection.execute(SQL("TRUNCATE {}").format(table.identifier))
-    connection.execute(
-        SQL("INSERT INTO {} ({columns}) SELECT {columns} FROM {}").format(
-            table.identifier, rebuilt.identifier, columns=columns
-        )
-    )
+    live = table.identifier
+    connection.execute(SQL("ALTER TABLE {} DISABLE TRIGGER USER").format(live))
+    connection.execute(_gone(table, rebuilt))
+    connection.execute(_put(table, rebuilt, names))
+    connection.execute(SQL("ALTER TABLE {} ENABLE TRIGGER USER").format(live))
     connection.execute(SQL("DROP TABLE {}").format(rebuilt.identifier))
+
+
+def _gone(table: DeclaredTable, rebuilt: DeclaredTable) -> Composed:
+    if table.write != "upsert":
+        return SQL("DELETE FROM {}").format(table.identifier)
+    same = _same(table.keys)
+    return SQL("DELETE FROM {} AS t WHERE NOT EXISTS (SELECT FROM {} AS s WHERE {})").format(
+        table.identifier, rebuilt.identifier, same
+    )
+
+
+def _put(table: DeclaredTable, rebuilt: DeclaredTable, names: list[str]) -> Composed:
+    columns = SQL(", ").join(map(Identifier, names))
+    insert = SQL("INSERT INTO {} ({columns}) OVERRIDING SYSTEM VALUE SELECT {columns} FROM {}").format(
+        table.identifier, rebuilt.identifier, columns=columns
+    )
+    rest = [name for name in names if name not in table.keys]
+    if table.write != "upsert":
+        return insert
+    keys = SQL(", ").join(map(Identifier, table.keys))
+    if not rest:
+        return insert + SQL(" ON CONFLICT ({}) DO NOTHING").format(keys)
+    sets = SQL(", ").join(SQL("{0} = excluded.{0}").format(Identifier(name)) for name in rest)
+    return insert + SQL(" ON CONFLICT ({}) DO UPDATE SET {}").format(keys, sets)
+
+
+def _same(keys: tuple[str, ...]) -> Composed:
+    pairs = (SQL("t.{0} = s.{0}").format(Identifier(key)) for key in keys)
+    return SQL(" AND ").join(pairs)
 
 
 def _grant(connection: Connection, table: DeclaredTable, rebuilt: DeclaredTable) -> None:

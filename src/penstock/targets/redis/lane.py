@@ -1,5 +1,6 @@
 """Redis's lanes: one script writes rows and the entry of the ledger, fenced by a token."""
 
+import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -56,15 +57,16 @@ class RedisLane:
         number, ledger = self._number, ledger_key(self._lanes.sink)
         with asking(f"open lane {number} of sink {self._lanes.sink!r}"):
             opening = self._client.pipeline(transaction=True)
-            opening.hincrby(ledger, f"token:{number}", 1)
+            token = secrets.token_hex(16)  # a number could come again after Redis has lost its last writes
+            opening.hset(ledger, f"token:{number}", token)
             opening.hmget(ledger, LANES, f"entry:{number}")
-            token, (prepared, entry) = opening.execute()
+            _, (prepared, entry) = opening.execute()
         if prepared is None:
             raise LedgerError(
                 f"the ledger of sink {self._lanes.sink!r} is gone: Redis was emptied, or is another server",
                 hint="bring its data back, or let the flow begin anew with `penstock run … --begin-anew`",
             )
-        return str(token).encode(), Entry.from_record(entry)
+        return token.encode(), Entry.from_record(entry)
 
     def _run(self, piece: list[bytes | memoryview], entry: Entry, written: bytes) -> None:
         """Run the script; after an error the lane writes no more: its request may be on its way."""
