@@ -3,7 +3,10 @@
 import os
 import random
 import signal
+import subprocess
+import sys
 import threading
+import time
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -15,12 +18,12 @@ from tests.integration.redis_server import require_redis
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
-from penstock.errors import LedgerError, PenstockError, SettingsError, SetupError
-from penstock.local import Platform, services_of
+from penstock.errors import LedgerError, PenstockError, SettingsError, SetupError, SinkError, TargetError
+from penstock.local import Platform, ports, services_of
 from penstock.log.ledger import Entry
-from penstock.settings import Settings
+from penstock.settings import Secret, Settings
 from penstock.targets.redis import RedisHashes
-from penstock.targets.redis.client import connect
+from penstock.targets.redis.client import asking, connect
 from penstock.targets.redis.lane import RedisLanes
 from penstock.testing.sink_contract import batch
 
@@ -122,17 +125,17 @@ def test_settings_know_a_local_redis_unless_there_is_another_of_the_name(platfor
         Settings(connections={"shop": {"dsn": "x"}}).url("shop")
 
 
-def lanes_of(settings):
+def lanes_of(settings, at_once=ROWS):
     layout = RedisHashes("n").layout(StructType().add("id", "integer").add("batch", "integer"))
-    made = RedisLanes(settings.url("redis"), "killed", layout, timeout=10, at_once=ROWS)
+    made = RedisLanes(settings.url("redis"), "killed", layout, timeout=30, at_once=at_once)
     made.prepare(1)
     return made
 
 
-def rows_of(number):
-    texts = pa.array([str(number * ROWS + place).encode() for place in range(ROWS)], pa.binary())
-    own = pa.array([str(number).encode()] * ROWS, pa.binary())
-    columns = {"key": texts, "gone": pa.nulls(ROWS, pa.binary()), "v0": texts, "v1": own}
+def rows_of(number, count=ROWS):
+    texts = pa.array([str(number * count + place).encode() for place in range(count)], pa.binary())
+    own = pa.array([str(number).encode()] * count, pa.binary())
+    columns = {"key": texts, "gone": pa.nulls(count, pa.binary()), "v0": texts, "v1": own}
     return pa.RecordBatch.from_pydict(columns)
 
 
@@ -195,6 +198,64 @@ def test_a_server_restored_to_an_older_state_has_its_ledger_with_its_rows(platfo
             lane.entry.is_due(one(2))
 
 
-def write(lanes, number):
+def write(lanes, number, count=ROWS):
     with closing(lanes.open(0)) as lane:
-        lane.write([rows_of(number)], Entry(1, one(number)))
+        lane.write([rows_of(number, count)], Entry(1, one(number)))
+
+
+@pytest.mark.parametrize("at_once", [100_000, 10_000])
+def test_a_lane_of_many_rows_is_written_while_redis_is_busy(platform, at_once):
+    """Past its threshold, Redis answers everybody else with an error; the script goes on."""
+    settings = platform.up()
+    lanes, answers = lanes_of(settings, at_once), []
+    with closing(connect(settings.url("redis"))) as client, closing(lanes.open(0)) as lane:
+        client.config_set("busy-reply-threshold", 50)
+        writing = threading.Thread(target=lane.write, args=([rows_of(0, 100_000)], Entry(1, one(0))))
+        writing.start()
+        while writing.is_alive():
+            with suppress(PenstockError), asking("answer"):
+                client.ping()
+                answers.append(True)
+        assert len(held(client)) == 100_000
+    assert lanes.read() == (Entry(1, one(0)),)
+    assert answers
+
+
+def test_another_writer_that_meets_a_busy_redis_tries_again(platform):
+    settings = platform.up()
+    lanes = lanes_of(settings, 200_000)
+    with closing(connect(settings.url("redis"))) as client:
+        client.config_set("busy-reply-threshold", 1)
+        writing = threading.Thread(target=write, args=(lanes, 0, 200_000))
+        writing.start()
+        met = None
+        while writing.is_alive() and met is None:
+            try:
+                with asking("answer"):
+                    client.get("anything")
+            except SinkError as error:
+                met = error
+        writing.join(60)
+    assert "BUSY" in str(met)
+    assert lanes.read() == (Entry(1, one(0)),)
+
+
+def test_a_cluster_is_refused(tmp_path):
+    require_redis()
+    port = ports.any_free()
+    command = ["redis-server", "--bind", "127.0.0.1", "--port", str(port), "--dir", str(tmp_path)]
+    server = subprocess.Popen([*command, "--cluster-enabled", "yes", "--save", ""], stdout=subprocess.DEVNULL)
+    try:
+        while not ports.is_open(port):
+            time.sleep(0.05)
+        with pytest.raises(TargetError, match="is a cluster"):
+            lanes_of(Settings(connections={"redis": {"url": f"redis://127.0.0.1:{port}"}}))
+    finally:
+        server.kill()
+        server.wait()
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "redis", None)
+    with pytest.raises(SetupError, match=r"pip install 'penstock\[redis\]'"):
+        connect(Secret("redis://localhost"))

@@ -112,11 +112,14 @@ def run(
     Example: penstock capture run shop
     """
     settings = Settings.load()
-    supervise(lambda line: console.print(line, markup=False, highlight=False))
+    is_first = supervise(lambda line: console.print(line, markup=False, highlight=False))
     from penstock.capture import Runner, Wishes
 
     wishes = Wishes(
-        accept_timeline=accept_timeline, snapshot_again=snapshot_again, readers=readers, chunk=chunk
+        accept_timeline=accept_timeline and is_first,  # wanted once, not whenever it is started again
+        snapshot_again=snapshot_again and is_first,
+        readers=readers,
+        chunk=chunk,
     )
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: wishes.stopped.set())

@@ -14,18 +14,19 @@ _FIRST_PAUSE, _LONGEST_PAUSE, _LONG_ENOUGH, _MOST_IN_A_ROW = 1.0, 30.0, 60.0, 5
 _WHEN_PARENT_DIES = 1  # of prctl
 
 
-def supervise(log: Callable[[str], None]) -> None:
-    """Return in a child process; the parent stays here, starts it again, and ends as it does.
+def supervise(log: Callable[[str], None]) -> bool:
+    """Return in a child process, with whether it is the first; the parent starts it again, and ends as it does.
 
     Call it before threads and connections are there. The child ends with its parent.
     """
-    parent, watch = os.getpid(), _Watch()
+    parent, watch, is_first = os.getpid(), _Watch(), True
     while True:
         begun, child = time.monotonic(), os.fork()
         if child == 0:
             watch.leave()
             _end_with(parent)
-            return
+            return is_first
+        is_first = False
         status = watch.until_end(child)
         code = os.waitstatus_to_exitcode(status)
         if watch.is_ending or code not in (_BROKE, *range(-64, 0)):

@@ -112,7 +112,7 @@ class _Rebuild:
         sharing = next((each.name for each in others if each.target == self._target), None)
         if sharing is not None:
             raise FlowError(
-                f"flows {self._flow.name!r} and {sharing!r} write the same target, and a rebuild of one would "
+                f"flows {self._flow.name!r} and {sharing!r} write the same target: a rebuild of one would "
                 "remove the rows of the other",
                 hint="give each flow a target of its own",
             )

@@ -27,14 +27,20 @@ class Recovery:
         self._checkpoint, self._topics = checkpoint, topics
 
     def is_needed(self, entries: tuple[Entry, ...]) -> bool:
-        """Whether the ledger has batches that the checkpoint does not have."""
+        """Whether the ledger has batches that the checkpoint does not have, or the other way."""
         if not any(entry.batch for entry in entries):
             return False
         try:
             self._checkpoint.refuse_misfit(entries)
         except LedgerError:
             return True
-        return self._checkpoint.id is None
+        return self._checkpoint.id is None or self._is_ahead(entries)
+
+    def _is_ahead(self, entries: tuple[Entry, ...]) -> bool:
+        """Whether the checkpoint has finished batches that the sink, restored from a backup, lacks."""
+        finished, own = self._checkpoint.last_committed(), self._checkpoint.id
+        held = [entry.batch.number for entry in entries if entry.batch and entry.batch.checkpoint == own]
+        return finished is not None and any(number < finished for number in held)
 
     def refuse_state(self, frame: DataFrame) -> None:
         """Refuse a flow whose state is lost with the checkpoint: it would go on with none, in silence."""

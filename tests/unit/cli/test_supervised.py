@@ -15,11 +15,12 @@ import os, signal, sys, time
 from pathlib import Path
 from penstock.cli.supervised import supervise
 
-supervise(lambda line: print(line, flush=True))
+is_first = supervise(lambda line: print(line, flush=True))
 starts = Path(sys.argv[1])
 count = len(starts.read_text().split()) + 1 if starts.exists() else 1
 with starts.open("a") as file:
     file.write(f"{os.getpid()}\\n")
+assert is_first == (count == 1)
 exec(sys.argv[2])
 """
 

@@ -116,7 +116,7 @@ def _folders(partition: str) -> list[str]:
     for folder in folders:
         if len(folder) > _LONGEST:
             raise DataError(
-                f"a partition's value makes a folder's name of {len(folder)} bytes, at most {_LONGEST} can be: "
+                f"a partition's folder would have a name of {len(folder)} bytes, at most {_LONGEST} can be: "
                 f"{folder[:60]!r}…",
                 hint="partition by a shorter column, such as its first letters or a hash",
             )
