@@ -15,7 +15,7 @@ _WHEN_PARENT_DIES = 1  # of prctl
 
 
 def supervise(log: Callable[[str], None]) -> bool:
-    """Return in a child process, with whether it is the first; the parent starts it again, and ends as it does.
+    """Return in a child, with whether it is the first; the parent starts it again, and ends as it does.
 
     Call it before threads and connections are there. The child ends with its parent.
     """
