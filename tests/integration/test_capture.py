@@ -314,7 +314,10 @@ def test_transactions_in_avro_and_a_refusal_of_flat_rows(database):
     capture = database.capture("a", transactions=True, format="debezium-avro")
     with database.running(capture):
         database.execute("insert into a values (1)")
-    with Registry(database.settings) as registry, Cursor(capture.topic("transaction"), database.settings) as c:
+    with (
+        Registry(database.settings) as registry,
+        Cursor(capture.topic("transaction"), database.settings) as c,
+    ):
         c.start()
         found = [_avro(registry, each.value()) for each in c.read_to(c.ends())]
     assert [each["status"] for each in found] == ["BEGIN", "END"]

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from penstock.cli import capture, demo, flows, groups, local, registry, schemas, state, topics
+from penstock.cli import capture, demo, flows, groups, local, registry, replica, schemas, state, topics
 from penstock.errors import PenstockError
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ flows.register(app)
 registry.register(app)
 app.add_typer(demo.app, name="demo")
 app.add_typer(capture.app, name="capture")
+app.add_typer(replica.app, name="replica")
 app.add_typer(topics.app, name="topics")
 app.add_typer(groups.app, name="groups")
 app.add_typer(schemas.app, name="schemas")
