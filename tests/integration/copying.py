@@ -11,7 +11,7 @@ from tests.capture.running import raise_first
 
 from penstock.capture import Store
 from penstock.errors import ReplicaError
-from penstock.replica import Replica, ReplicaRunner
+from penstock.replica import Replica, ReplicaRunner, auditing, repaired
 from penstock.replica.status import status
 
 NAME = "copy"
@@ -83,6 +83,12 @@ class Copy:
 
     def sum(self, table, key="id", columns=None, schema="copy"):
         return checksum(self.connection, f"{schema}.{table}", key, columns)
+
+    def audited(self, capture, *, repair=False, **more):
+        """What an audit finds; with `repair`, what is left of it after one."""
+        with auditing(self.settings, self.replica(capture), **more) as audit:
+            found = audit.run()
+            return (found, repaired(audit, found)) if repair else found
 
     def close(self):
         self.connection.close()

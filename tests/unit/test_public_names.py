@@ -10,7 +10,7 @@ import penstock.errors
 
 PACKAGES = (
     "events schemas schemas.compatibility log registry local process targets targets.kafka targets.postgres "
-    "pipeline testing"
+    "pipeline replica testing"
 )
 
 LAZY = {"TYPE_CHECKING", "on_demand"}  # what a package has for names that are imported on demand

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from penstock.cli.audit_screen import show_audit
 from penstock.cli.output import Json, console, show
 from penstock.cli.replica_screen import ReplicaScreen
 from penstock.cli.supervised import supervise
@@ -124,3 +125,34 @@ def remove(
     tables = removed(Settings.load(), name, to, drop_tables=drop_tables)
     what = "dropped" if drop_tables else "left"
     console.print(f"removed {name}; {what} {', '.join(tables) or 'no tables'}", markup=False, highlight=False)
+
+
+@app.command()
+def audit(
+    name: str,
+    to: To = None,
+    tables: Annotated[str, typer.Option(help="Only these: public.orders,public.lines")] = "",
+    rows: Annotated[int, typer.Option(help="How many rows one checksum is of.")] = 10_000,
+    patience: Annotated[str, typer.Option(help="How long the copy is waited for.")] = "1 minute",
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Capture again what differs, and look again.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Compare a replica with its source by checksums while both go on; end with 65 if rows differ.
+
+    Example: penstock replica audit copy --to warehouse --repair
+    """
+    from penstock.durations import duration
+    from penstock.replica import auditing, repaired
+    from penstock.replica.status import declared
+
+    settings = Settings.load()
+    replica = declared(settings, name, to)
+    wanted, seconds = tuple(filter(None, tables.split(","))), duration(patience).total_seconds()
+    with auditing(settings, replica, tables=wanted, size=rows, patience=seconds) as opened:
+        found = opened.run()
+        again = repaired(opened, found) if repair and not found.is_equal else None
+    show_audit(found, as_json=as_json, repaired=again)
+    if not (again or found).is_equal:
+        raise typer.Exit(65)

@@ -3,13 +3,14 @@
 from penstock.capture.replication import connect
 from penstock.capture.tables import quoted
 from penstock.errors import ReplicaError
+from penstock.replica.explained import explained
 from penstock.replica.ledger import Ledger, label
 from penstock.settings import Settings
 
 
 def removed(settings: Settings, name: str, connection: str | None, *, drop_tables: bool) -> list[str]:
     """Forget a replica that does not run; return its tables."""
-    with connect(settings.dsn(connection), f"penstock replica {name} remove") as opened:
+    with explained(), connect(settings.dsn(connection), f"penstock replica {name} remove") as opened:
         ledger = Ledger(opened, label(settings.namespace, name))
         if not ledger.is_there() or ledger.declared() is None:
             raise ReplicaError(

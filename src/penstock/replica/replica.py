@@ -51,6 +51,8 @@ class Replica:
                     f"capture {capture.name!r} has {option} {seen!r}, and a replica reads {wanted!r}",
                     hint="add a second capture of the same tables, under another name",
                 )
+        if not capture.tables:
+            raise ReplicaError(f"capture {capture.name!r} has no tables", hint="its events have no rows")
         tables = [self.table(path) for path in capture.tables]
         doubled = next((each for each in tables if tables.count(each) > 1), None)
         if doubled is not None:

@@ -14,11 +14,12 @@ from penstock.capture.replication import connect
 from penstock.capture.requests import send
 from penstock.capture.slot import Source
 from penstock.capture.snapshot_request import SnapshotRequest
-from penstock.errors import ReplicaError, SinkError, TryAgainError
+from penstock.errors import ReplicaError, TryAgainError
 from penstock.log import Broker
 from penstock.log.message import Received
 from penstock.points import reach
 from penstock.replica.copy_tables import CopyTables
+from penstock.replica.explained import explained
 from penstock.replica.latest import Latest
 from penstock.replica.ledger import Ledger, label
 from penstock.replica.replica import Replica
@@ -29,7 +30,7 @@ from penstock.settings import Settings
 
 Log = Callable[[str], None]
 _PIECE, _MOST = 5_000, 20_000  # records of one table, and of all, in a transaction
-_PAUSE, _GLANCE = 0.02, 3.0  # seconds
+_PAUSE, _IDLE, _GLANCE = 0.02, 0.3, 3.0  # seconds
 _MOST_TRIES = 20  # of a batch for which the copy's tables have to change
 
 
@@ -59,11 +60,12 @@ class Session:
         self._name = f"penstock replica {replica.name}"
         self._applied = Applied(0, 0)
         self._asked_for: set[str] = set()  # tables that are read again, because a record does not fit
+        self._moved_at = 0.0
         self.has_begun = False
 
     def run(self) -> None:
         """Write what the log has and what comes, until stopped or until the capture is declared anew."""
-        with ExitStack() as opened, _explained():
+        with ExitStack() as opened, explained():
             self._capture = Store(self._settings).get(self._replica.capture)
             self._replica.check(self._capture)
             self._broker = Broker(self._settings)
@@ -131,11 +133,19 @@ class Session:
                 self._apply(batch)
             else:
                 self._stopped.wait(_PAUSE)
+                self._move_on()
             if time.monotonic() - looked_at > _GLANCE:
                 if not self._is_as_declared():
                     return
                 looked_at = time.monotonic()
         self._ledger.note("stopped")
+
+    def _move_on(self) -> None:
+        """Move past what holds no records, such as the marks of transactions: audits wait for it."""
+        now = time.monotonic()
+        if now - self._moved_at > _IDLE and any(each.has_moved for each in self._readers):
+            self._write({})
+            self._moved_at = now
 
     def _read(self) -> dict[str, list[Received]]:
         batch, room = {}, _MOST
@@ -249,7 +259,6 @@ class Session:
         except TryAgainError as error:
             self._ledger.note("running", str(error))
             return True
-        self._write({})
         self._ledger.note("running", fresh=asked if behind == 0 else None)
         return True
 
@@ -275,19 +284,3 @@ def lag(broker: Broker, places: Mapping[str, Mapping[int, int]]) -> int:
         ends = broker.committed_end(topic)
         behind += sum(max(0, end - offsets.get(partition, 0)) for partition, end in ends.items())
     return behind
-
-
-@contextmanager
-def _explained() -> Iterator[None]:
-    try:
-        yield
-    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-        raise SinkError(f"PostgreSQL: {str(error).strip()}", hint="it is tried again") from error
-    except psycopg.Error as error:
-        raise ReplicaError(f"PostgreSQL refuses: {str(error).strip()}", hint=_hint(error)) from error
-
-
-def _hint(error: psycopg.Error) -> str:
-    if isinstance(error, psycopg.DataError):
-        return "a record from before a column got its type? its table may have to be captured anew"
-    return "see the server's log"

@@ -10,6 +10,7 @@ from penstock.capture import Store
 from penstock.capture.replication import connect
 from penstock.errors import ReplicaError
 from penstock.log import Broker
+from penstock.replica.explained import explained
 from penstock.replica.ledger import Ledger, label, names
 from penstock.replica.replica import Replica
 from penstock.replica.session import lag
@@ -34,7 +35,7 @@ class ReplicaStatus:
 
 def status(settings: Settings, name: str, connection: str | None) -> ReplicaStatus:
     """Ask a replica's database and the log about it."""
-    with connect(settings.dsn(connection), f"penstock replica {name} status") as opened:
+    with explained(), connect(settings.dsn(connection), f"penstock replica {name} status") as opened:
         ledger = Ledger(opened, label(settings.namespace, name))
         known = _known(ledger, settings.namespace, name, connection)
         places, said, tables = ledger.places(), ledger.report(), len(ledger.tables())
@@ -59,7 +60,7 @@ def status(settings: Settings, name: str, connection: str | None) -> ReplicaStat
 
 def declared(settings: Settings, name: str, connection: str | None) -> Replica:
     """Return a replica as it was first run, or say which ones there are."""
-    with connect(settings.dsn(connection), f"penstock replica {name}") as opened:
+    with explained(), connect(settings.dsn(connection), f"penstock replica {name}") as opened:
         ledger = Ledger(opened, label(settings.namespace, name))
         return _known(ledger, settings.namespace, name, connection)
 
@@ -77,7 +78,7 @@ def _known(ledger: Ledger, namespace: str, name: str, connection: str | None) ->
 
 def statuses(settings: Settings, connection: str | None) -> list[ReplicaStatus]:
     """Return how all replicas in a database are."""
-    with connect(settings.dsn(connection), "penstock replica list") as opened:
+    with explained(), connect(settings.dsn(connection), "penstock replica list") as opened:
         try:
             found = names(opened, settings.namespace)
         except psycopg.errors.UndefinedTable:
