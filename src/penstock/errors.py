@@ -29,6 +29,8 @@ PenstockError
 │   ├── CaptureError           a capture that can't be as described
 │   │   ├── ChangesLostError   its slot is lost, or does not fit its position
 │   │   └── CaptureHeldError   another process runs it
+│   ├── ReplicaError           a replica that can't be as described, or can't go on
+│   │   └── ReplicaHeldError   another process runs it
 │   ├── LedgerError            a sink's ledger that doesn't fit the flow's checkpoint
 │   └── FencedError            another writer has taken over the sink
 ├── DataError                  fix the data
@@ -198,6 +200,14 @@ class CaptureHeldError(CaptureError):
 
 class ChangesLostError(CaptureError):
     id = "configuration.capture.changes-lost"
+
+
+class ReplicaError(ConfigurationError):
+    id = "configuration.replica"
+
+
+class ReplicaHeldError(ReplicaError):
+    id = "configuration.replica.held"
 
 
 class FencedError(ConfigurationError):

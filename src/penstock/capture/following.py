@@ -235,7 +235,8 @@ class Following:
         known = position.tables.get(request.path)
         if known is not None and request.path in self._capture.tables and known.key:
             sweep = {} if request.is_range else self._output.ends(request.path)
-            wanted = replace(fresh(known, sweep), after=request.after, last=request.last)
+            again = fresh(known, sweep)
+            wanted = replace(again, after=request.after, last=request.last, absent=request.absent)
             position = position.with_table(request.path, wanted)
         self._stream.position = position
 
@@ -249,5 +250,9 @@ class Following:
                 read = Change("r", 0, None, row, False)
                 stream.batch.messages += records.of(read, origin, stream.position.lsn)
                 made += 1
+        for row in chunk.absent:
+            key = records.key_of(row)
+            if key is not None and key not in window.keys:
+                stream.batch.messages += records.deletion(key, origin, stream.position.lsn)
         progress = stream.position.tables[chunk.path].with_chunk(chunk.last, made, final=chunk.is_final)
         stream.position = stream.position.with_table(chunk.path, progress)

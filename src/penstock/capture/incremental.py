@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from penstock.capture.absent_keys import absent_rows
 from penstock.capture.chunks import Chunk, next_end
 from penstock.capture.position import TableProgress
 from penstock.capture.replication import connect
@@ -119,9 +120,10 @@ class IncrementalReader:
             end = next_end(connection, shape, size, progress.after, progress.last)
             chunk = Chunk(shape, progress.after, end or progress.last, end is None)
             rows = list(chunk.rows(connection))
+            absent = absent_rows(connection, shape, progress.absent)
         finally:
             connection.execute("ROLLBACK")
-        return ReadChunk(id, wanted.path, progress, shape, rows, end, end is None)
+        return ReadChunk(id, wanted.path, progress, shape, rows, absent, end, end is None)
 
     def _begin(self, connection: Connection, wanted: Wanted) -> None:
         """Begin with a snapshot that sees all that the stream has shown.

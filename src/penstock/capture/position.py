@@ -36,6 +36,7 @@ class TableProgress:
     read: bool = False  # all rows are written, and what is gone is still to be swept
     after: tuple[str, ...] | None = None
     last: tuple[str, ...] | None = None  # where it ends, if only a part is wanted
+    absent: tuple[tuple[str, ...], ...] = ()  # keys to delete with the next chunk, if the table has none
     oid: int = 0  # of the table: one that was made again has another
     key: tuple[str, ...] = ()  # its columns and their types, as records have them
     behind: int = 0  # a snapshot has to see all transactions before this one; OPEN if it is not known yet
@@ -48,7 +49,8 @@ class TableProgress:
     def with_chunk(self, after: tuple[str, ...] | None, rows: int, *, final: bool) -> "TableProgress":
         """Return the progress when a chunk is written, the last of its table or not."""
         done = final and not self.sweep
-        return replace(self, after=after or self.after, rows=self.rows + rows, read=final, done=done)
+        rows += self.rows
+        return replace(self, after=after or self.after, rows=rows, read=final, done=done, absent=())
 
 
 def fresh(known: TableProgress, sweep: Mapping[int, int]) -> TableProgress:

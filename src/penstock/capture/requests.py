@@ -27,7 +27,7 @@ def send(request: SnapshotRequest, source: Source) -> None:
             f"table {path!r} has no primary key: its rows can't be distinguished while it changes",
             hint=f"`penstock capture run {capture.name} --snapshot-again` writes all tables again",
         )
-    for given in (request.after, request.last):
+    for given in (request.after, request.last, *request.absent):
         if given is not None and len(given) != len(shape.key):
             raise _no_key(given, path, shape.key)
         try:

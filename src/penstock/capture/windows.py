@@ -95,5 +95,6 @@ class ReadChunk:
     progress: TableProgress
     shape: TableShape
     rows: list[Values]
+    absent: list[Values]  # keys that are to be deleted: the table does not have them
     last: tuple[str, ...] | None
     is_final: bool

@@ -7,7 +7,19 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from penstock.cli import capture, demo, flows, groups, local, registry, schemas, search, state, topics
+from penstock.cli import (
+    capture,
+    demo,
+    flows,
+    groups,
+    local,
+    registry,
+    replica,
+    schemas,
+    search,
+    state,
+    topics,
+)
 from penstock.errors import PenstockError
 
 app = typer.Typer(
@@ -22,6 +34,7 @@ registry.register(app)
 search.register(app)
 app.add_typer(demo.app, name="demo")
 app.add_typer(capture.app, name="capture")
+app.add_typer(replica.app, name="replica")
 app.add_typer(topics.app, name="topics")
 app.add_typer(groups.app, name="groups")
 app.add_typer(schemas.app, name="schemas")
