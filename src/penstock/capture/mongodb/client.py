@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from pymongo.collection import Collection
 
 JsonDocument = dict[str, Any]
-_PATIENCE, _SILENCE = 10_000, 60_000  # milliseconds: to find a server, and without an answer of it
+# In milliseconds, where the address has no others: to find a server, and without an answer of it.
+_PATIENCE: dict[str, Any] = {"serverSelectionTimeoutMS": 10_000, "socketTimeoutMS": 60_000}
 _HINT = "mongodb://user:password@host:27017/?replicaSet=name; write @ in a password as %40"
 _DENIED = {13, 18, 8000}
 _LOST = {136, 260, 280, 286, 50811}
@@ -148,8 +149,7 @@ def _connected(dsn: Secret, name: str) -> "MongoClient[JsonDocument]":
             tz_aware=True,
             datetime_conversion=DatetimeConversion.DATETIME_MS,
             uuidRepresentation="unspecified",
-            serverSelectionTimeoutMS=_PATIENCE,
-            socketTimeoutMS=_SILENCE,
+            **{name: each for name, each in _PATIENCE.items() if name.lower() not in dsn.value.lower()},
         )
     except (PyMongoError, ValueError):  # its text may hold the password
         raise CaptureError("the address of MongoDB can't be read", hint=_HINT) from None
