@@ -10,8 +10,10 @@ from penstock.process import session
 from penstock.settings import Secret, Settings
 from tests import quick
 from tests.capture.mariadb import MariaDatabase
+from tests.capture.mongodb import MongoDatabase
 from tests.capture.running import Database
 from tests.mariadb_server import MariaDb, require_mariadb
+from tests.mongo.server import Mongo
 
 LONGEST = (
     "test_chaos.py",
@@ -86,6 +88,23 @@ def mariadb(tmp_path_factory):
 def maria(settings, mariadb, unique):
     """A database of a test's own in MariaDB, and what captures of it have written."""
     made = MariaDatabase(settings, f"m{unique}", mariadb)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def mongodb(tmp_path_factory):
+    """A stand-in for MongoDB for all tests of a process."""
+    server = Mongo(tmp_path_factory.mktemp("mongo"))
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def mongo(settings, mongodb, unique):
+    """A database of a test's own in MongoDB's stand-in, and what captures of it have written."""
+    made = MongoDatabase(settings, f"d{unique}", mongodb)
     yield made
     made.close()
 

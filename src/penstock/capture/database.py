@@ -6,6 +6,7 @@ from typing import Protocol
 
 from penstock.capture.advice import advice
 from penstock.capture.capture import Capture
+from penstock.capture.mongodb.address import is_mongodb, require_package
 from penstock.capture.mysql.address import is_mysql
 from penstock.capture.output import Report
 from penstock.capture.position import Position
@@ -54,17 +55,31 @@ class Database(Protocol):
 
 def make_session(settings: Settings, capture: Capture, wishes: Wishes, report: Report) -> Session:
     """Return a run of a capture, of the database that its address is of."""
-    if not is_mysql(settings.dsn(capture.connection)):
-        return PostgresSession(settings, capture, wishes, report)
-    from penstock.capture.mysql.session import MariaDbSession
+    dsn = settings.dsn(capture.connection)
+    if is_mongodb(dsn):
+        require_package()
+        from penstock.capture.mongodb.session import MongoDbSession
 
-    return MariaDbSession(settings, capture, wishes, report)
+        return MongoDbSession(settings, capture, wishes, report)
+    if is_mysql(dsn):
+        from penstock.capture.mysql.session import MariaDbSession
+
+        return MariaDbSession(settings, capture, wishes, report)
+    return PostgresSession(settings, capture, wishes, report)
 
 
 @contextmanager
 def open_database(settings: Settings, capture: Capture) -> Iterator[Database]:
     """Open the database of a capture."""
     dsn = settings.dsn(capture.connection)
+    if is_mongodb(dsn):
+        require_package()
+        from penstock.capture.mongodb.client import Client
+        from penstock.capture.mongodb.database import MongoDbDatabase
+
+        with Client(dsn, capture.name) as client:
+            yield MongoDbDatabase(client, capture, settings)
+        return
     if is_mysql(dsn):
         from penstock.capture.mysql.database import MariaDbDatabase
         from penstock.capture.mysql.server import Server

@@ -25,6 +25,14 @@ class BinlogPlace:
 
 
 @dataclass(frozen=True)
+class StreamPlace:
+    """How far a change stream of MongoDB was read: to its token, or to the time it begins behind."""
+
+    time: int  # of the last change, or of the beginning: seconds since 1970 << 32 | a number in the second
+    token: str = ""  # as extended JSON
+
+
+@dataclass(frozen=True)
 class TableProgress:
     """How much of a table's snapshot is written: all rows up to the key `after`.
 
@@ -77,6 +85,8 @@ class Position:
     requests: tuple[SnapshotRequest, ...] = ()  # that wait for their turn
     taken: int = 0  # how many of the declaration's requests were taken
     binlog: BinlogPlace | None = None  # of MySQL and MariaDB: `lsn` is a place in their log
+    streams: Mapping[str, StreamPlace] = field(default_factory=dict)  # of MongoDB, by collection
+    written: float = 0.0  # of MongoDB: when, in seconds since 1970; who is alive writes now and then
     changes: int = 0
     seen: int = 0
 

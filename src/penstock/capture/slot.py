@@ -32,14 +32,14 @@ _FAILOVER_SINCE, _GENERATED_SINCE, _FILTERS_SINCE, _OLDEST = 170000, 180000, 150
 
 @dataclass(frozen=True)
 class Slot:
-    """A slot: `retained` bytes of the log are kept for it, `behind` of them are not confirmed."""
+    """A slot: `retained` bytes of the log are kept for it, `behind` of them are not confirmed, if known."""
 
     name: str
     holder: str
     confirmed: int
     status: str
-    retained: int
-    behind: int
+    retained: int | None
+    behind: int | None
 
 
 class Source:

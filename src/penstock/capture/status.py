@@ -40,7 +40,8 @@ def status(settings: Settings, name: str) -> CaptureStatus:
     except PenstockError as refused:
         error = error or str(refused)
     seen = position.seen if position else 0
-    is_behind = slot is not None and slot.behind > 0 and seen > 0
+    is_known = slot is not None and slot.behind is not None
+    is_behind = is_known and slot is not None and bool(slot.behind) and seen > 0
     return CaptureStatus(
         capture=name,
         state="running" if slot is not None and slot.holder else _resting(state.state),
@@ -48,7 +49,7 @@ def status(settings: Settings, name: str) -> CaptureStatus:
         slot=slot.status if slot else "none",
         behind=slot.behind if slot else None,
         retained=slot.retained if slot else None,
-        seconds=round(time.time() - seen / 1e6, 1) if is_behind else 0.0 if slot else None,
+        seconds=round(time.time() - seen / 1e6, 1) if is_behind else 0.0 if is_known else None,
         changes=position.changes if position else 0,
         last_event=datetime.fromtimestamp(seen / 1e6, UTC) if seen else None,
         snapshot=snapshot_progress(position.tables.values()) if position else "not begun",

@@ -161,7 +161,7 @@ def status(name: str, as_json: Json = False) -> None:
 
 @app.command()
 def pause(name: str) -> None:
-    """Let a capture rest; the database's log is kept meanwhile, by MariaDB as long as it keeps any.
+    """Let a capture rest; PostgreSQL keeps its log for it, MariaDB and MongoDB as long as for others.
 
     Example: penstock capture pause shop
     """
