@@ -7,7 +7,7 @@ from tests.mariadb_server import require_mariadb
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("database", ["postgres", "mariadb"])
+@pytest.mark.parametrize("database", ["postgres", pytest.param("mariadb", marks=pytest.mark.long)])
 def test_nothing_is_lost_or_doubled_whatever_is_killed(tmp_path, database):
     if database == "mariadb":
         require_mariadb()

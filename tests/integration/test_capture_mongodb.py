@@ -22,6 +22,8 @@ from penstock.capture.status import status
 from penstock.cli.main import app
 from penstock.errors import CaptureError, ChangesLostError, SourceError
 
+pytestmark = pytest.mark.long  # `make verify`
+
 
 def ops(found):
     return [each.op for each in found]

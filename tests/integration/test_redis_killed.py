@@ -203,6 +203,7 @@ def write(lanes, number, count=ROWS):
         lane.write([rows_of(number, count)], Entry(1, one(number)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("at_once", [100_000, 10_000])
 def test_a_lane_of_many_rows_is_written_while_redis_is_busy(platform, at_once):
     """Past its threshold, Redis answers everybody else with an error; the script goes on."""

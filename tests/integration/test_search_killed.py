@@ -57,6 +57,7 @@ def files(path):
     return {each.name for each in generation.iterdir()}
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_killed_at_random_moments_it_holds_whole_batches_with_their_entry(tmp_path):
     path, chance, last = tmp_path / "index", random.Random(7), -1

@@ -479,6 +479,7 @@ def test_what_a_staged_file_knows():
     assert staged.values() == {"p": None, "q": "x"}
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_killed_at_any_moment_and_begun_again_the_tables_are_whole(tmp_path):
     """Kill -9 while two tables are written, merged and compacted; in the end nothing is lost or doubled."""

@@ -51,6 +51,7 @@ def assert_in_order(receiver):
     assert all(each == sorted(each) for each in places.values())
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_no_kill_loses_an_event(settings, spark, tmp_path):
     receiver, chance = Receiver(), random.Random(11)
