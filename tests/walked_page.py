@@ -77,11 +77,12 @@ def _ask(text: str, folder: Path) -> None:
 
 
 def _start(command: str, folder: Path, environment: dict[str, str]) -> "subprocess.Popen[str]":
-    """Start a command behind the shell's back, and wait for its first line."""
+    """Start a command behind the shell's back, and wait for the line that says that it is at work."""
     process = subprocess.Popen(
         ["bash", "-c", f"exec {command}"], cwd=folder, env=environment, stdout=subprocess.PIPE, text=True
     )
-    assert "now every change" in process.stdout.readline()
+    first = process.stdout.readline()
+    assert "now every change" in first or "records applied" in first, first
     return process
 
 
