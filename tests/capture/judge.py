@@ -1,24 +1,36 @@
 """Compares a database with the topics that were captured of it; knows nothing of how that is done."""
 
 import json
+from array import array
 from collections import Counter
+from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import islice
 
+import msgspec
 import psycopg
 
 from penstock.log.cursor import Cursor
+from penstock.settings import Settings
 
 KEYS = {"orders": ("id",), "lines": ("shop", "number"), "visits": ()}
 
 
-def records(settings, topic):
-    """All committed records of a topic, as (key, value)."""
-    with Cursor(topic, settings) as cursor:
-        cursor.start()
-        return [
-            (each.key(), json.loads(each.value()) if each.value() is not None else None)
-            for each in cursor.read_to(cursor.ends())
-        ]
+@dataclass(frozen=True)
+class Records:
+    """All committed records of a topic, as (key, value), each time that they are gone through.
+
+    There may be millions of them: they are read again rather than kept.
+    """
+
+    settings: Settings
+    topic: str
+
+    def __iter__(self):
+        with Cursor(self.topic, self.settings) as cursor:
+            cursor.start()
+            for each in cursor.read_to(cursor.ends()):
+                yield each.key(), msgspec.json.decode(each.value()) if each.value() is not None else None
 
 
 def columns(dsn, table):
@@ -83,17 +95,14 @@ def _is_number(value):
 def changes(found):
     """The changes that a topic tells of, without the rows of snapshots and the parts of truncations."""
     emptied = {_place(v["source"]) for _, v in found if v is not None and v["op"] == "t"}
-    told = []
     for _, value in found:
         if value is None or value["op"] == "r":
             continue
         place = _place(value["source"])
         if value["op"] == "t":
-            told.append(("t", None))
+            yield "t", None
         elif value["op"] != "d" or place not in emptied:
-            row = value["after"] if value["after"] is not None else value["before"]
-            told.append((value["op"], row))
-    return told
+            yield value["op"], value["after"] if value["after"] is not None else value["before"]
 
 
 def _place(source):
@@ -103,26 +112,23 @@ def _place(source):
 
 def audited(dsn, table, keys):
     """The same by the database's own list; a change of the key is a deletion and an insertion."""
-    with psycopg.connect(dsn) as connection:
-        found = connection.execute(
-            "select op, old, new from audit where relation = %s order by number", [table]
-        ).fetchall()
-    told = []
-    for op, old, new in found:
-        if op == "u" and keys and any(old[key] != new[key] for key in keys):
-            told += [("d", {key: old[key] for key in keys}), ("c", new)]
-        elif op == "d":
-            told.append(("d", {key: old[key] for key in keys} if keys else old))
-        else:
-            told.append(({"i": "c"}.get(op, op), new))
-    return told
+    with psycopg.connect(dsn) as connection, connection.cursor("audited") as cursor:
+        cursor.execute("select op, old, new from audit where relation = %s order by number", [table])
+        for op, old, new in cursor:
+            if op == "u" and keys and any(old[key] != new[key] for key in keys):
+                yield "d", {key: old[key] for key in keys}
+                yield "c", new
+            elif op == "d":
+                yield "d", {key: old[key] for key in keys} if keys else old
+            else:
+                yield {"i": "c"}.get(op, op), new
 
 
 def differences(settings, dsn, prefix="shop"):
     """What is wrong with the topics: nothing, if the list is empty."""
     wrong = []
     for table, keys in KEYS.items():
-        found = records(settings, f"{prefix}.public.{table}")
+        found = Records(settings, f"{prefix}.public.{table}")
         expected, seen = held(dsn, table), +rebuilt(found, keys, columns(dsn, table))
         if expected != seen:
             lacks, has = list((expected - seen).items())[:3], list((seen - expected).items())[:3]
@@ -133,23 +139,30 @@ def differences(settings, dsn, prefix="shop"):
 
 def change_differences(table, found, known, keys):
     """Where the changes of a topic are not those that the database knows, one by one."""
-    told = changes(found)
-    tail = known[len(known) - len(told) :]
-    if len(told) <= len(known) and [_brief(each, keys) for each in told] == [
-        _brief(each, keys) for each in tail
-    ]:
+    seen = _digests(changes(found), keys)
+    expected = _digests(known, keys)
+    tail = expected[len(expected) - len(seen) :]  # the first ones came before the capture
+    if len(seen) <= len(expected) and seen == tail:
         return []
-    return [f"{table}: {_first_difference(told, tail, keys)}"]
+    pairs = enumerate(zip(seen, tail, strict=False))
+    place = next((place for place, (one, other) in pairs if one != other), len(tail))
+    wrong = next(islice(changes(found), place, None), None)
+    return [f"{table}: {len(seen)} changes of {len(expected)}; that of place {place} is wrong: {wrong}"]
+
+
+def _digests(found, keys):
+    """Changes as numbers: millions of rows would not fit into memory."""
+    return array("q", (hash(_brief(each, keys)) for each in found))
 
 
 def transaction_differences(settings, prefix, schema="public"):
     """What the transaction topic has wrong: each begins once, ends once, and its events are as counted."""
     places, begun, ended, wrong = {}, Counter(), {}, []
     for table in KEYS:
-        for _, value in records(settings, f"{prefix}.{schema}.{table}"):
+        for _, value in Records(settings, f"{prefix}.{schema}.{table}"):
             if value is not None and (place := value["transaction"]) is not None:
-                places.setdefault(place["id"], []).append((place["total_order"], f"{schema}.{table}"))
-    for _, value in records(settings, f"{prefix}.transaction"):
+                places.setdefault(place["id"], Events()).add(place["total_order"], f"{schema}.{table}")
+    for _, value in Records(settings, f"{prefix}.transaction"):
         if value["status"] == "BEGIN":
             begun[value["id"]] += 1
         elif value["id"] in ended:
@@ -161,11 +174,27 @@ def transaction_differences(settings, prefix, schema="public"):
     for id, found in places.items():
         end = ended.get(id, {"event_count": None, "data_collections": []})
         counts = {each["data_collection"]: each["event_count"] for each in end["data_collections"]}
-        if sorted(order for order, _ in found) != [*range(1, len(found) + 1)] or (
-            end["event_count"] != len(found) or counts != Counter(table for _, table in found)
-        ):
-            wrong.append(f"transaction {id}: {len(found)} events, its end says {end}")
+        if not found.is_dense or end["event_count"] != found.count or counts != found.tables:
+            wrong.append(f"transaction {id}: {found.count} events, its end says {end}")
     return wrong
+
+
+@dataclass(slots=True)
+class Events:
+    """The events of a transaction: how many, and whether they are numbered from 1 without a gap."""
+
+    count: int = 0
+    total: int = 0
+    last: int = 0
+    tables: Counter = field(default_factory=Counter)
+
+    def add(self, order, table):
+        self.count, self.total, self.last = self.count + 1, self.total + order, max(self.last, order)
+        self.tables[table] += 1
+
+    @property
+    def is_dense(self):
+        return self.last == self.count and self.total == self.count * (self.count + 1) // 2
 
 
 def _brief(change, keys):
@@ -174,10 +203,3 @@ def _brief(change, keys):
     if row is None or (op == "d" and keys):
         return op, None if row is None else spelled({key: row[key] for key in keys})
     return op, spelled({name: value for name, value in row.items() if name != "note"})
-
-
-def _first_difference(told, known, keys):
-    for place, (one, other) in enumerate(zip(told, known, strict=False)):
-        if _brief(one, keys) != _brief(other, keys):
-            return f"change {place} of {len(told)} is {one}, the database says {other}"
-    return f"{len(told)} changes, the database knows {len(known)}"

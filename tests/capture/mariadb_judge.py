@@ -6,7 +6,7 @@ from pymysqlreplication import BinLogStreamReader
 from pymysqlreplication.event import QueryEvent, XidEvent
 from pymysqlreplication.row_event import DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent
 
-from tests.capture.judge import KEYS, change_differences, rebuilt, records, spelled, transaction_differences
+from tests.capture.judge import KEYS, Records, change_differences, rebuilt, spelled, transaction_differences
 from tests.mariadb_server import PASSWORD
 
 _ROWS = (WriteRowsEvent, UpdateRowsEvent, DeleteRowsEvent)
@@ -73,7 +73,7 @@ def differences(settings, server, prefix="shop"):
     """What is wrong with the topics: nothing, if the list is empty."""
     wrong, known = [], logged(server)
     for table, keys in KEYS.items():
-        found = records(settings, f"{prefix}.shop.{table}")
+        found = Records(settings, f"{prefix}.shop.{table}")
         expected, names = held(server, table)
         seen = +rebuilt(found, keys, names)
         if expected != seen:
