@@ -96,7 +96,8 @@ class Checkpoint:
         if not written and committed is not None:
             raise LedgerError(
                 f"the checkpoint {self.path} has finished batch {committed}, the sink's ledger knows of none",
-                hint="the ledger was lost, or the sink is another one: find it, or delete the checkpoint",
+                hint="the ledger was lost with its target, or the sink is another one: find it, or make the "
+                "target again from the log with `penstock rebuild`",
             )
         for batch in written:
             self._refuse(batch)

@@ -96,7 +96,8 @@ class Planner:
         """Return results as the flow's target takes them in."""
         _refuse_missing(flow, results)
         one, maker = self.gives_one_result(flow), Identity(label).maker(flow.version)
-        return flow.target.rows(Results(results, label, maker, one, self.schemas))
+        tables = any(isinstance(topic, Table) for topic in flow.reads.values())
+        return flow.target.rows(Results(results, label, maker, one, self.schemas, tables))
 
     def schemas(self, topics: Iterable[Topic[Any]]) -> Mapping[str, NumberedSchema]:
         """Return the schemas of topics that need one, with the numbers that the registry has for them."""

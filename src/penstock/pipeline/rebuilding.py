@@ -8,7 +8,7 @@ from functools import cached_property
 
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.errors import DataLossError, FlowError, TargetError
+from penstock.errors import DataLossError, FlowError, SinkError, TargetError
 from penstock.identity import Identity
 from penstock.log import Broker, Table
 from penstock.log.ledger import Offsets
@@ -225,7 +225,7 @@ class _Rebuild:
         """
         identity, flow = self._generations.of(generation), self._flow.in_mode("stream")
         job = replace(flow_job(self._pipeline, flow, self._settings.namespace), identity=identity)
-        with suppress(TargetError):
+        with suppress(TargetError, SinkError):  # one that is damaged can't be opened either
             sink = job.sink(self._settings, self._rows.schema, _LANES)
             sink.open()
             sink.close()

@@ -31,7 +31,8 @@ class Results:
 
     `flow` is the name that the flow goes by everywhere, `maker` what results are to say that they were made
     by. With `one_to_one`, an event has at most one result, so that its place in the log identifies it.
-    `schemas` asks the registry for those of topics, with their numbers.
+    `schemas` asks the registry for those of topics, with their numbers. With `of_tables`, the flow reads rows
+    that change under one key.
     """
 
     frame: DataFrame
@@ -39,6 +40,7 @@ class Results:
     maker: str
     one_to_one: bool
     schemas: Callable[[Iterable[Topic[Any]]], Mapping[str, NumberedSchema]]
+    of_tables: bool = False
 
     def ordered(self) -> DataFrame:
         """The results with an `_order`, if they have one and do not stand in it already."""

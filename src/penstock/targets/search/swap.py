@@ -1,11 +1,12 @@
 """A rebuilt index in the place of another: its generation is moved in, then the pointer is replaced."""
 
 import shutil
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from penstock.errors import TargetError
+from penstock.errors import SinkError, TargetError
 from penstock.identity import flow_of
 from penstock.log.ledger import Entry
 from penstock.targets.search.engine import asking, open_index
@@ -24,7 +25,7 @@ def swap(live: IndexFolder, rebuilt: IndexFolder, wait: timedelta) -> None:
             _move_in(live, rebuilt, wait)
         elif not _is_done(live, rebuilt):
             raise TargetError(
-                f"nothing was rebuilt at {rebuilt.path}", hint="run the flow into it, then swap"
+                f"nothing was rebuilt at {rebuilt.path}", hint="add --discard to rebuild once more"
             )
         live.remove_others()
         if rebuilt.path.exists():
@@ -41,7 +42,9 @@ def _move_in(live: IndexFolder, rebuilt: IndexFolder, wait: timedelta) -> None:
     lock = rebuilt.locked("a swap", wait)
     try:
         if not moved.exists():
-            before = _entries(live)
+            before = {}
+            with suppress(SinkError):  # a live index that can't be opened has no ledger to carry along
+                before = _entries(live)
             _refuse_to_forget(before, _entries(rebuilt), live)
             _shut_out(rebuilt.current(), before)
             moved.parent.mkdir(exist_ok=True)

@@ -30,6 +30,8 @@ from penstock.targets.webhook.event import COLUMNS, Event, Format, Request, even
 from penstock.targets.webhook.letters import ensure_letters
 from penstock.targets.webhook.record import Progress, Record
 
+DELIVERY = "_delivery"  # what a receiver knows a duplicate by, where that is not the row's id
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -80,11 +82,12 @@ class WebhookLanes:
 
 def event_rows(rows: DataFrame, shape: Shape) -> DataFrame:
     """Return results as events: an id, a key, the JSON, and where their sources are."""
-    hidden = (SOURCE, ORDER)
+    hidden = (SOURCE, ORDER, DELIVERY)
     names = shape.columns or tuple(name for name in rows.columns if name not in hidden)
     sent = ("id", *(name for name in names if name != "id"))
     body = F.to_json(F.struct(*map(quoted, sent)), EXACT_JSON)
-    id = F.coalesce(quoted("id").cast("string"), F.md5(body))
+    known = quoted(DELIVERY if DELIVERY in rows.columns else "id").cast("string")
+    id = F.coalesce(known, F.md5(body))
     key = F.to_json(F.struct(*map(quoted, shape.key)), EXACT_JSON) if shape.key else id
     order = [quoted(ORDER)] if ORDER in rows.columns else []
     values = (id, key, body, *_source(rows))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import ClassVar, get_args
+from typing import ClassVar, Self, get_args
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -11,17 +11,19 @@ from pyspark.sql.types import StructType
 
 from penstock.durations import duration
 from penstock.errors import TargetError
+from penstock.process.columns.names import SOURCE
+from penstock.process.columns.naming import quoted
 from penstock.settings import Settings
 from penstock.targets.compared import Compared
 from penstock.targets.lanes import LaneSink
 from penstock.targets.sink import SinkOptions
-from penstock.targets.target import Guarantee, Guarantees, Inspection, Mode, Target
+from penstock.targets.target import Guarantee, Guarantees, Inspection, Mode, Results, Target
 from penstock.targets.webhook.blame import Blame
 from penstock.targets.webhook.circuit import Circuit
 from penstock.targets.webhook.delivery import Rules
 from penstock.targets.webhook.endpoint import Endpoint, check_headers, check_url, resolved
 from penstock.targets.webhook.event import Format
-from penstock.targets.webhook.lane import Shape, WebhookLanes
+from penstock.targets.webhook.lane import DELIVERY, Shape, WebhookLanes
 from penstock.targets.webhook.retries import Retries
 from penstock.targets.webhook.status import webhook_status
 
@@ -101,6 +103,26 @@ class Webhook(Target):
         timeout_ms = duration(options.timeout) // timedelta(milliseconds=1)
         kafka, endpoint = options.settings.client(), self.endpoint(options.settings)
         return LaneSink(WebhookLanes(kafka, options.id, endpoint, self.shape, rules, timeout_ms), options)
+
+    def rows(self, results: Results) -> DataFrame:
+        """Give each change of a table's row a key of its own: the row keeps its `id` through all of them."""
+        made = super().rows(results)
+        if not results.of_tables or "id" not in results.frame.columns:
+            return made
+        if SOURCE not in made.columns:
+            raise TargetError(
+                f"flow {results.flow!r} sends rows of a table, whose changes all have the row's id, and its "
+                "results don't have _source, by which a receiver could know them",
+                hint="keep the column _source",
+            )
+        place = (F.col(SOURCE)[part].cast("string") for part in ("topic", "partition", "offset"))
+        return made.withColumn(DELIVERY, F.concat_ws("@", quoted("id").cast("string"), *place))
+
+    def beside(self, name: str) -> Self:
+        raise TargetError(
+            "a webhook can't be rebuilt: its requests were sent, and would be sent again",
+            hint="redrive its dead letters, or let the flow send all again: `penstock run … --begin-anew`",
+        )
 
     def limitation(self, mode: Mode, guarantee: Guarantee | None) -> str | None:
         return _LIMITS.get(mode) or _LIMITS.get(guarantee or "")
