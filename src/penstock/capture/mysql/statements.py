@@ -26,7 +26,7 @@ _KEEPING = (
     "PAGE_COMPRESSED", "PAGE_COMPRESSION_LEVEL", "PARTITION", "REBUILD", "REMOVE", "RENAME", "REORGANIZE",
     "REPAIR", "ROW_FORMAT", "STATS_AUTO_RECALC", "STATS_PERSISTENT", "STATS_SAMPLE_PAGES", "WAIT",
 )  # fmt: skip
-_RESTARTED = re.compile(r"DELETE FROM `(?:[^`]|``)+`\.`(?:[^`]|``)+`")
+_RESTARTED = re.compile(r"DELETE FROM `(?:[^`]|``)+`\.`(?:[^`]|``)+`\s*(?:/\*[^!].*\*/)?", re.DOTALL)
 
 
 @dataclass(frozen=True)
