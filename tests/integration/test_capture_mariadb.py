@@ -266,6 +266,30 @@ def test_what_the_log_can_not_show_is_refused(maria):
             pass
 
 
+def test_a_change_by_a_view_that_is_logged_as_a_statement_is_refused(maria):
+    maria.execute("create table t (id int primary key); create view v as select id from t")
+    capture = maria.capture("t")
+    with maria.running(capture):
+        maria.execute("insert into v values (1)")
+    maria.execute("set session binlog_format = STATEMENT; insert into v values (2)")
+    with pytest.raises(CaptureError, match="as a statement"), maria.running(capture):
+        pass
+
+
+def test_a_unique_text_has_a_column_of_the_servers_own(maria):
+    maria.execute("create table t (id int primary key, text text, unique (text))")
+    maria.execute("insert into t values (1, 'a')")
+    capture = maria.capture("t")
+    with maria.running(capture):
+        maria.execute("insert into t values (2, 'b'), (3, null); update t set text = 'c' where id = 1")
+        maria.execute("alter table t add more int; insert into t values (4, 'd', 5)")
+    found = maria.records(capture, "t")
+    assert found[-1].after == {"id": 4, "text": "d", "more": 5}
+    assert sorted((each["id"], each["text"]) for each in rows(found)) == [
+        (1, "c"), (2, "b"), (3, None), (4, "d"),
+    ]  # fmt: skip
+
+
 def test_transactions_of_two_phases_are_refused(maria):
     maria.execute("create table t (id int primary key)")
     capture = maria.capture("t")

@@ -1,6 +1,7 @@
 """Times, dates and intervals as PostgreSQL spells them, written as Debezium writes them."""
 
 import re
+from calendar import monthrange
 from datetime import date, datetime
 
 _DAY_ONE = date(1970, 1, 1).toordinal()
@@ -32,8 +33,11 @@ def span_micros(value: bytes) -> int:
 
 
 def is_zero(value: bytes) -> bool:
-    """Whether a date of MySQL is none: it has a zero for its month or day, and so for nothing or all else."""
-    return value[5:7] == b"00" or value[8:10] == b"00"
+    """Whether a date of MySQL is none: a zero for its month or day, or a day that its month does not have."""
+    month, day = value[5:7], value[8:10]
+    if month == b"00" or day == b"00":
+        return True
+    return day > b"28" and int(day) > monthrange(int(value[:4]) or 4, int(month))[1]
 
 
 def timestamp_micros(value: bytes) -> int:

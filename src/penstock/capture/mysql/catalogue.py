@@ -1,5 +1,7 @@
 """The tables that are captured, as the server's catalogue has them, or its log."""
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from penstock.capture.mysql.charsets import is_known, unknown
@@ -10,7 +12,7 @@ from penstock.capture.tables import Column, TableShape
 from penstock.errors import CaptureError
 
 _TABLE = """
-select table_type, engine, coalesce(table_rows, 0), coalesce(avg_row_length, 0)
+select table_schema, table_name, table_type, engine, coalesce(table_rows, 0), coalesce(avg_row_length, 0)
 from information_schema.tables where table_schema = %s and table_name = %s
 """
 _COLUMNS = """
@@ -22,11 +24,13 @@ _KEY = """
 select column_name, sub_part from information_schema.statistics
 where table_schema = %s and table_name = %s and index_name = 'PRIMARY' order by seq_in_index
 """
-_CASCADES = """
-select constraint_name, delete_rule, update_rule from information_schema.referential_constraints
-where constraint_schema = %s and table_name = %s
-"""
-_KEPT = ("RESTRICT", "NO ACTION")
+# Of what SHOW CREATE TABLE gives, as the catalogue's own views show foreign keys only to who may change them.
+_FOREIGN_KEY = re.compile(
+    r"^\s*CONSTRAINT `((?:[^`]|``)+)` FOREIGN KEY .* REFERENCES .*\)((?: ON (?:DELETE|UPDATE) [A-Z ]+?)+),?$",
+    re.MULTILINE,
+)
+_CHANGES = ("CASCADE", "SET NULL", "SET DEFAULT")
+_HIDDEN = re.compile(r"DB_ROW_HASH_\d+")  # the server's own columns, for unique keys over long texts
 _SAFE = ("InnoDB",)
 _SMALL = 16 * 1024 * 1024  # bytes of a chunk
 
@@ -58,7 +62,12 @@ class Catalogue:
                 hint="name tables with their database, as shop.orders; "
                 "`penstock capture role NAME` prints the rights",
             )
-        kind, engine, rows, width = found[0]
+        database, name, kind, engine, rows, width = found[0]
+        if path != f"{database}.{name}":
+            raise CaptureError(
+                f"table {path!r} is {database}.{name} in the server, and so in its log",
+                hint="spell it as the server does: capital letters count",
+            )
         if kind != "BASE TABLE":
             raise CaptureError(f"{path!r} is a {str(kind).lower()}", hint="only plain tables can be captured")
         if engine not in _SAFE:
@@ -66,18 +75,24 @@ class Catalogue:
                 f"table {path!r} has the engine {engine}: what is read of it has no place in the log",
                 hint=f"ALTER TABLE {path} ENGINE = InnoDB",
             )
-        self._refuse_cascades(path)
+        self.refuse_cascades(path)
         return TableFacts(int(rows or 0), int(width or 0))
 
-    def _refuse_cascades(self, path: str) -> None:
+    def refuse_cascades(self, path: str) -> None:
         """What a foreign key does to rows by itself is not in the log."""
-        for name, *rules in self._server.ask(_CASCADES, *_split(path)):
-            if any(rule not in _KEPT for rule in rules):
-                raise CaptureError(
-                    f"the foreign key {name!r} of {path!r} changes rows by itself "
-                    f"({' and '.join(map(str, rules))} on delete and update), and MariaDB does not log that",
-                    hint="make it RESTRICT, and let the application delete the rows",
-                )
+        for name, rules in _cascades(self._created(path)):
+            raise CaptureError(
+                f"the foreign key {name!r} of {path!r} changes rows by itself ({rules}), and MariaDB does "
+                "not log that",
+                hint="make it RESTRICT, and let the application delete the rows; if it has changed any, "
+                "`penstock capture run NAME --snapshot-again` writes all rows again",
+            )
+
+    def _created(self, path: str) -> str:
+        """Return the statement that would make a table; nothing if it is gone."""
+        if not self._server.ask(_TABLE, *_split(path)):
+            return ""
+        return str(self._server.ask(f"SHOW CREATE TABLE {sql_path(path)}")[0][1])
 
     def shape(self, path: str) -> TableShape:
         """Return a table as it is now."""
@@ -97,6 +112,7 @@ class Catalogue:
         columns = tuple(
             Column(each.name, mapped_type(each, special.get(each.name, "")), not each.optional)
             for each in mapped.columns
+            if not is_hidden(each.name)
         )
         key = tuple(mapped.columns[place].name for place in mapped.key)
         return TableShape(mapped.database, mapped.name, columns, key)
@@ -107,6 +123,17 @@ class Catalogue:
 
     def _columns(self, path: str) -> list[tuple[str, ...]]:
         return self._server.ask(_COLUMNS, *_split(path))  # type: ignore[return-value]
+
+
+def is_hidden(column: str) -> bool:
+    """Whether a column is one that the server has made for itself, which no query shows."""
+    return _HIDDEN.fullmatch(column) is not None
+
+
+def _cascades(created: str) -> Iterator[tuple[str, str]]:
+    for name, rules in _FOREIGN_KEY.findall(created):
+        if any(each in rules for each in _CHANGES):
+            yield name.replace("``", "`"), rules.strip()
 
 
 def sql_path(path: str) -> str:

@@ -15,7 +15,7 @@ _CODECS = {
     "cp1250": "cp1250", "cp1251": "cp1251", "cp1256": "cp1256", "cp1257": "cp1257", "cp850": "cp850",
     "cp852": "cp852", "cp866": "cp866", "koi8r": "koi8-r", "koi8u": "koi8-u", "macce": "mac-latin2",
     "macroman": "mac-roman", "sjis": "shift-jis", "cp932": "cp932", "ujis": "euc-jp", "eucjpms": "euc-jp",
-    "big5": "big5", "gbk": "gbk", "gb2312": "gb2312", "euckr": "euc-kr", "tis620": "tis-620",
+    "big5": "big5", "gbk": "gbk", "gb2312": "gb2312", "euckr": "cp949", "tis620": "tis-620",
 }  # fmt: skip
 _PLAIN = ("ascii", "utf8", "utf8mb3", "utf8mb4")
 _IDS = "select id, character_set_name from information_schema.{}"
@@ -49,13 +49,8 @@ class Charsets:
         decode = codecs.lookup(_CODECS[name]).decode
 
         def decoded(value: bytes) -> bytes:
-            try:
-                return decode(value)[0].encode()
-            except ValueError:
-                raise CaptureError(
-                    f"a text of column {column!r} is not in its character set {name}",
-                    hint="correct the row; or convert the table to utf8mb4",
-                ) from None  # its text has the value
+            """A text that the server took though it is none must not stop all that comes behind it."""
+            return decode(value, "replace")[0].encode()
 
         return decoded
 

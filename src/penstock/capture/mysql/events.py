@@ -13,6 +13,7 @@ _SHORT, _NUMBER, _LONG = Struct("<H").unpack_from, Struct("<I").unpack_from, Str
 
 QUERY, STOP, ROTATE, FORMAT, XID, TABLE, INCIDENT, HEARTBEAT = 2, 3, 4, 15, 16, 19, 26, 27
 XA_PREPARE, GTID, QUERY_COMPRESSED, START_ENCRYPTION = 38, 162, 165, 164
+LOADS = (17, 18)  # LOAD DATA as a statement: the file's bytes, and what is done with it
 # The kinds of rows' events: as (operation, whether it has the extra header of version 2, is compressed).
 ROWS = {
     23: ("c", False, False), 24: ("u", False, False), 25: ("d", False, False),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from penstock.capture.capture import Capture
 from penstock.capture.deletions import delete_rows, swept
+from penstock.capture.mysql.catalogue import is_hidden
 from penstock.capture.mysql.charsets import Charsets
 from penstock.capture.mysql.chunks import Chunk, is_ordered
 from penstock.capture.mysql.dump import Dump
@@ -32,6 +33,7 @@ from penstock.settings import Secret
 
 _MOST_MESSAGES, _MOST_BYTES = 20_000, 16 * 1024 * 1024
 _TICK, _AT_ONCE = 0.2, 0.001
+_LOOK_AT_TOPICS = 15.0  # seconds
 _IDLE = 2.0  # seconds: how often a position without records is written
 _TURN = 2.0  # seconds: how long chunks are read before the stream has its turn
 
@@ -63,7 +65,7 @@ class Following:
     ) -> None:
         self._source, self._output, self._wishes, self._dsn = source, output, wishes, dsn
         position, self._snapshot, self._initial = beginning.position, beginning.snapshot, beginning.initial
-        answers = Answers(self._described, self._emptied_table, self._read_again, self._born)
+        answers = Answers(self._described, self._emptied_table, self._read_again, self._born, self._altered)
         lowers_names = source.server.one("select @@lower_case_table_names") != "0"
         self._stream = Stream(
             position, self._capture.paths, answers, folder, output.transactions(), lowers_names
@@ -72,7 +74,7 @@ class Following:
         self._tables: dict[str, CapturedTable] = {}
         self._heartbeat = duration(output.capture.heartbeat).total_seconds()
         self._written = position
-        self._wrote_at = self._beat_at = time.monotonic()
+        self._wrote_at = self._beat_at = self._looked_at = time.monotonic()
 
     @property
     def _capture(self) -> Capture:
@@ -91,6 +93,7 @@ class Following:
                     dump.wait(_AT_ONCE if self._stream.position.pending else _TICK)
                     self._read(dump)
                     self._keep_alive()
+                    self._look_at_topics()
                     self._read_tables()
             finally:
                 self._close_snapshot()
@@ -132,6 +135,12 @@ class Following:
             self._source.server.ask("select 1")  # the lock lasts as long as this connection
             self._beat_at = now
 
+    def _look_at_topics(self) -> None:
+        """Topics that were made again, or have got more partitions, must not be written any further."""
+        if time.monotonic() - self._looked_at > _LOOK_AT_TOPICS:
+            self._looked_at = time.monotonic()
+            self._output.refuse_other_topics(self._written)
+
     def _born(self, born: int) -> None:
         self._source.refuse_born(self._stream.position, born)
 
@@ -146,7 +155,8 @@ class Following:
             unpacker(each, self._charsets.of(each.collation, each.name), special.get(each.name, ""))
             for each in mapped.columns
         )
-        return MappedTable(table, unpack)
+        hidden = frozenset(place for place, each in enumerate(mapped.columns) if is_hidden(each.name))
+        return MappedTable(table, unpack, hidden)
 
     def _captured(self, shape: TableShape) -> CapturedTable:
         return CapturedTable(shape.path, self._output.records(shape), lambda values, _: values)
@@ -158,22 +168,40 @@ class Following:
             return
         self._again(shape.path, replace(known, key=shape.key_spelling))
 
-    def _read_again(self, path: str) -> None:
-        """A table may have other rows without a change of any: all are written again, and others deleted."""
-        known = self._stream.position.tables.get(path)
+    def _read_again(self, paths: list[str]) -> None:
+        """Tables may have other rows without a change of any: all are written again, and others deleted.
+
+        The statement counts as written only together with this wish, or a kill between them would lose it.
+        """
+        stream = self._stream
+        position = stream.checkpoint()
+        self._output.write(stream.batch.messages, replace(position, index=position.index - 1))
+        for path in paths:
+            known = self._rereadable(path, position)
+            if known is not None:
+                position = position.with_table(path, fresh(known, self._output.ends(path)))
+        self._output.write([], position)
+        self._wrote(position)
+
+    def _rereadable(self, path: str, position: Position) -> TableProgress | None:
+        known = position.tables.get(path)
         if known is None or path not in self._capture.tables:
-            return
+            return None
         if not known.key:
             raise ChangesLostError(
                 f"table {path!r} was renamed or got other rows at once, and has no key",
                 hint=f"`penstock capture run {self._capture.name} --snapshot-again` writes all rows again",
             )
-        self._again(path, known)
+        return known
 
     def _again(self, path: str, known: TableProgress) -> None:
         self._write()  # what was before it belongs to the keys that are to be swept
         again = fresh(known, self._output.ends(path))
         self._stream.position = self._stream.position.with_table(path, again)
+
+    def _altered(self, path: str) -> None:
+        """A table may have got a foreign key that changes rows by itself."""
+        self._source.catalogue.refuse_cascades(path)
 
     def _emptied_table(self, path: str) -> CapturedTable | None:
         """Return a table that was emptied; of one that is gone by now, its key is known."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from penstock.capture.mysql.address import Address
 from penstock.capture.pgoutput import Values
@@ -12,10 +12,15 @@ from penstock.settings import Secret
 if TYPE_CHECKING:
     import pymysql
 
-_SESSION = "SET time_zone = '+00:00', sql_mode = '', net_write_timeout = 3600, wait_timeout = 31536000"
+_SESSION = (
+    "SET time_zone = '+00:00', sql_mode = 'ALLOW_INVALID_DATES', net_write_timeout = 3600, "
+    "wait_timeout = 31536000"
+)
 # Who has no right to ask; anything else about access passes when the server is back.
 _DENIED = {1044, 1045, 1142, 1143, 1227, 1370, 1698, 4166}
 _PASSING = {1040, 1053, 1080, 1152, 1158, 1159, 1160, 1161, 1184, 1205, 1213, 1290, 1927, 1969}
+# Ways to authenticate that send the password as it is, some if the connection is encrypted by anybody.
+_CLEAR = ("mysql_clear_password", "dialog", "sha256_password", "caching_sha2_password")
 _CHANGED = {1054, 1146, 1412}  # a table that is another one by now
 
 
@@ -104,6 +109,19 @@ def explanation(error: Exception) -> PenstockError:
     return CaptureError(f"the database refuses: {text}", hint="see the server's log")
 
 
+class _Refused:
+    """Answers a server that asks for the password itself: over this connection others could read it."""
+
+    def __init__(self, connection: object) -> None:
+        pass
+
+    def authenticate(self, _: object) -> NoReturn:
+        raise CaptureError(
+            "the server asks for the password in plain text, and the connection is not a verified one",
+            hint="add ?ssl-ca=FILE to the address; or give the user another way to authenticate, as ed25519",
+        )
+
+
 def _connected(address: Address) -> "pymysql.Connection[Any]":
     try:
         import pymysql
@@ -118,7 +136,7 @@ def _connected(address: Address) -> "pymysql.Connection[Any]":
             host=address.host,
             port=address.port,
             user=address.user,
-            password=address.password,
+            password=address.password.encode(),  # or it would be taken for Latin 1
             database=address.database or None,
             ssl={"ca": address.authority} if address.authority else None,
             charset="utf8mb4",
@@ -129,4 +147,5 @@ def _connected(address: Address) -> "pymysql.Connection[Any]":
             read_timeout=3600,
             write_timeout=60,
             program_name="penstock",
+            auth_plugin_map={} if address.authority else dict.fromkeys(_CLEAR, _Refused),
         )

@@ -43,6 +43,7 @@ class Source:
             if found != wanted:
                 raise CaptureError(f"{name} is {found!r}, {wanted!r} expected", hint=hint)
         self.logs()
+        self._refuse_unlogged()
         for path in self.capture.paths:
             self.catalogue.shape(path)
 
@@ -55,6 +56,24 @@ class Source:
             )
         if tuple(int(part) for part in version.split(".")[:2]) < _OLDEST:
             raise CaptureError(f"this is MariaDB {version}", hint="captures need 10.5 or newer")
+
+    def _refuse_unlogged(self) -> None:
+        """Refuse a server whose log leaves out a captured database, or what comes from its primary."""
+        for _, _, logged, ignored, *_ in self.server.ask("show master status"):
+            for database in {path.partition(".")[0] for path in self.capture.paths}:
+                if not _is_logged(database, logged or "", ignored or ""):
+                    raise CaptureError(
+                        f"the server does not log database {database!r}: binlog_do_db is {logged!r}, "
+                        f"binlog_ignore_db {ignored!r}",
+                        hint="take both out of the server's configuration, and restart it",
+                    )
+        is_replica = bool(self.server.one("select @@global.gtid_slave_pos"))
+        if is_replica and self.server.one("select @@global.log_slave_updates") != "1":
+            raise CaptureError(
+                "this server is or was a replica, and does not log what comes from its primary: "
+                "log_slave_updates is off",
+                hint="start it with log_slave_updates = ON, or capture the primary",
+            )
 
     def _refuse_wishes(self) -> None:
         for option in ("slot", "publication", "messages"):
@@ -143,6 +162,14 @@ def moved(position: Position, lsn: int, **more: object) -> Position:
     known = position.binlog or BinlogPlace("", 0)
     binlog = replace(known, **more) if more else known  # type: ignore[arg-type]
     return replace(position, lsn=lsn, binlog=binlog)
+
+
+def _is_logged(database: str, logged: str, ignored: str) -> bool:
+    """Whether a database is in the log, by the lists of those that are and of those that are not."""
+    wanted, others = (
+        [each.strip() for each in text.split(",") if each.strip()] for text in (logged, ignored)
+    )
+    return database in wanted if wanted else database not in others
 
 
 def _gtids(text: str) -> set[str]:

@@ -23,6 +23,7 @@ from penstock.errors import CaptureError
 
 _SAVEPOINT = re.compile(r"(SAVEPOINT|ROLLBACK TO)\s+(?:SAVEPOINT\s+)?`?((?:[^`]|``)+?)`?\s*", re.IGNORECASE)
 _ENDS, _GONE = ("COMMIT", "XA COMMIT"), ("ROLLBACK", "XA ROLLBACK")
+_XA = ("XA START", "XA BEGIN", "XA END")  # which say nothing of tables
 _WRAP = 1 << 32
 _FIRST = 4  # where the first event of a file is
 
@@ -33,6 +34,7 @@ class MappedTable:
 
     table: CapturedTable
     unpack: tuple[Unpack, ...]
+    hidden: frozenset[int] = frozenset()  # the places of columns that are the server's own
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,9 @@ class Answers:
 
     describe: Callable[[bytes], MappedTable]
     emptied: Callable[[str], CapturedTable | None]
-    other: Callable[[str], None]
+    other: Callable[[list[str]], None]
     born: Callable[[int], None]
+    altered: Callable[[str], None]
 
 
 class Stream:
@@ -147,18 +150,20 @@ class Stream:
             return self._query(group, event, start)
         elif kind == events.XA_PREPARE:
             self._prepared(group)
+        elif kind in events.LOADS:
+            group.add(start, kind, b"")
         return False
 
     def _query(self, group: Group, event: Event, start: int) -> bool:
         query = events.query(event)
         text = query.text.strip()
         upper = text.upper()
-        if upper == "BEGIN":
+        if upper == "BEGIN" or upper.startswith(_XA):
             return False
         if upper.startswith(_ENDS):
             return True
         if (found := _SAVEPOINT.fullmatch(text)) is not None:
-            self._savepoint(group, found[1].upper() == "SAVEPOINT", found[2])
+            self._savepoint(group, found[1].upper() == "SAVEPOINT", found[2].lower())
             return False
         if upper.startswith(_GONE):
             self._forget()
@@ -228,6 +233,8 @@ class Stream:
             done = effect(text, database)
             self._statement(done.lowered() if self._lowers_names else done, text, at)
             yield
+        elif kind in events.LOADS:
+            raise _unseen("LOAD DATA")
         else:
             found = events.rows(Event(kind, 0, 0, 0, 0, body))
             yield from self._rows(self._known[found.table], found, at)
@@ -246,10 +253,10 @@ class Stream:
         _refuse_partial(mapped, rows)
         place, number, data = 0, 0, rows.data
         while place < len(data):
-            before, place = _row(mapped.unpack, data, place)
+            before, place = _row(mapped, data, place)
             after: Values | None = before
             if rows.op == "u":
-                after, place = _row(mapped.unpack, data, place)
+                after, place = _row(mapped, data, place)
             change = Change(
                 rows.op, 0, None if rows.op == "c" else before, None if rows.op == "d" else after, False
             )
@@ -295,14 +302,18 @@ class Stream:
 
     def _statement(self, done: Effect, text: str, at: int) -> None:
         self.forget_shapes()
-        self._refuse_written(done, text)
+        if done.written or any(path in self._paths for path in done.restarted):
+            raise _unseen(text)
+        for path in self._paths:
+            if path in done.altered:
+                self._answers.altered(path)
         gone = [path for path in self._paths if path in done.emptied or path.startswith(f"{done.dropped}.")]
         other = [path for path in self._paths if path in done.other]
         if not gone and not other:
             return
         is_due = self.is_due()
-        for path in other if is_due else ():
-            self._answers.other(path)
+        if other and is_due:
+            self._answers.other(other)
         for path in gone:
             self._emptied(path, RowPlace.of(at, 0), is_due)
 
@@ -317,20 +328,20 @@ class Stream:
             table.records.truncation(self._origin, at)
             counted.opened()
 
-    def _refuse_written(self, done: Effect, text: str) -> None:
-        """Rows that were changed by a statement in the log are not in it."""
-        for path in self._paths if done.written else ():
-            name = path.partition(".")[2]
-            if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE):
-                raise CaptureError(
-                    f"a change of {path!r} is in the log as a statement, without its rows: somebody has set "
-                    "binlog_format for a session",
-                    hint="forbid that; `penstock capture run NAME --snapshot-again` writes all rows again",
-                )
+
+def _unseen(text: str) -> CaptureError:
+    """Rows that were changed by a statement in the log are not in it, whatever table it names."""
+    first = text.split(maxsplit=1)[0][:20].upper()  # the rest may hold what nobody else may read
+    return CaptureError(
+        f"a change ({first} …) is in the log as a statement, without its rows: somebody has set "
+        "binlog_format for a session, and views, triggers and functions may change captured tables by it",
+        hint="forbid that; `penstock capture run NAME --snapshot-again` writes all rows again",
+    )
 
 
-def _row(unpack: tuple[Unpack, ...], data: bytes, at: int) -> tuple[Values, int]:
+def _row(mapped: MappedTable, data: bytes, at: int) -> tuple[Values, int]:
     """Unpack a row: first a bit for each column that is null, then the others' values."""
+    unpack = mapped.unpack
     nulls, at = data[at : at + (len(unpack) + 7) // 8], at + (len(unpack) + 7) // 8
     values: Values = []
     for number, each in enumerate(unpack):
@@ -339,6 +350,8 @@ def _row(unpack: tuple[Unpack, ...], data: bytes, at: int) -> tuple[Values, int]
         else:
             value, at = each(data, at)
             values.append(value)
+    if mapped.hidden:
+        values = [value for number, value in enumerate(values) if number not in mapped.hidden]
     return values, at
 
 

@@ -41,7 +41,8 @@ _SHAPES = (
 )  # fmt: skip
 _PLAIN = {
     FLOAT: Type("float4"), DOUBLE: Type("float8"), YEAR: Type("int4"), DATE: Type("date", zeroes=True),
-    ENUM: Type("text", is_enum=True), SET: Type("text"), TIME2: Type("span"), GEOMETRY: Type("geometry"),
+    ENUM: Type("text", is_enum=True), SET: Type("text", is_enum=True), TIME2: Type("span"),
+    GEOMETRY: Type("geometry"),
 }  # fmt: skip
 
 
