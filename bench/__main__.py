@@ -18,6 +18,7 @@ from bench import (
     postgres_sink,
     queues,
     rules,
+    search_sink,
     state,
     windows,
 )
@@ -27,6 +28,7 @@ BENCHMARKS = {
     "queues": queues.main,
     "kafka-sink": kafka_sink.main,
     "postgres-sink": postgres_sink.main,
+    "search-sink": search_sink.main,
     "latency": latency.main,
     "windows": windows.main,
     "state": state.main,
