@@ -20,6 +20,7 @@ from bench import (
     queues,
     redis_sink,
     rules,
+    search_sink,
     state,
     windows,
 )
@@ -31,6 +32,7 @@ BENCHMARKS = {
     "postgres-sink": postgres_sink.main,
     "lake-sink": lake_sink.main,
     "redis-sink": redis_sink.main,
+    "search-sink": search_sink.main,
     "latency": latency.main,
     "windows": windows.main,
     "state": state.main,

@@ -1,8 +1,7 @@
 """Rows as documents of an index, and back: stored whole, by columns, without any loss."""
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -29,14 +28,7 @@ _ADD: dict[str, Callable[[tantivy.Document, str, Any], None]] = {
     "float": tantivy.Document.add_float,
     "date": tantivy.Document.add_date,
 }
-
-
-@dataclass(frozen=True)
-class Change:
-    """What becomes of a key: a document that replaces the one before, or none."""
-
-    key: str
-    document: tantivy.Document | None
+Change = tuple[str, tantivy.Document | None]  # a key, and what replaces its document, or none
 
 
 class Documents:
@@ -48,14 +40,16 @@ class Documents:
         self.schema: pa.Schema = to_arrow_schema(StructType.fromJson(description.columns), timezone="UTC")
         self._decoder = row_decoder(self.schema)
 
-    def changes(self, batch: pa.RecordBatch) -> Iterator[Change]:
-        """Yield what a batch of rows changes, in order."""
+    def changes(self, batch: pa.RecordBatch) -> list[Change]:
+        """Return what a batch of rows changes, in order."""
         rows = cast_rows(batch, self.schema)
         keys = key_texts(rows, self._description.key)
         documents = self._documents(rows, keys)
         gone = batch.column(_DELETED).to_pylist() if _DELETED in batch.schema.names else [False] * len(keys)
-        for key, document, deleted in zip(keys, documents, gone, strict=True):
-            yield Change(key, None if deleted else document)
+        return [
+            (key, None if deleted else document)
+            for key, document, deleted in zip(keys, documents, gone, strict=True)
+        ]
 
     def rows(self, stored: Iterable[bytes]) -> pa.RecordBatch:
         """Return the rows that documents have stored."""

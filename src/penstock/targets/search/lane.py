@@ -68,11 +68,12 @@ class SearchLane:
             self._lock.release()
 
     def _put(self, writer: tantivy.IndexWriter, batch: pa.RecordBatch) -> None:
-        for change in self._documents.changes(batch):
-            with asking("take a row"):
-                writer.delete_documents_by_term(KEY, change.key)
-                if change.document is not None:
-                    writer.add_document(change.document)
+        changes = self._documents.changes(batch)
+        with asking("take rows"):
+            for key, document in changes:
+                writer.delete_documents_by_term(KEY, key)
+                if document is not None:
+                    writer.add_document(document)
 
 
 @dataclass(frozen=True)
