@@ -47,6 +47,7 @@ verify: servers ## Long correctness runs
 
 chaos: servers ## 300 faults on a seeded schedule against a pipeline; make chaos SEED=7 FAULTS=100
 	$(BIN)/python -m tests.chaos --faults $(or $(FAULTS),300) $(if $(SEED),--seed $(SEED))
+	$(BIN)/python -m tests.derived --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
 	$(BIN)/python -m tests.capture --minutes $(or $(MINUTES),20) $(if $(SEED),--seed $(SEED))
 	$(BIN)/python -m tests.capture --database mariadb --minutes $(or $(MINUTES),20) $(if $(SEED),--seed $(SEED))
 

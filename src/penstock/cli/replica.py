@@ -41,7 +41,7 @@ def run(
     Example: penstock replica run copy --capture shop --to warehouse --schema shop
     """
     settings = Settings.load()
-    supervise(lambda line: console.print(line, markup=False, highlight=False))
+    is_first = supervise(lambda line: console.print(line, markup=False, highlight=False))
     from penstock.replica import ReplicaRunner
 
     stopped = threading.Event()
@@ -51,7 +51,12 @@ def run(
     replica = _declared(settings, name, capture, to, schema, stopped)
     if replica is not None:
         runner = ReplicaRunner(
-            settings, replica, stopped, begin_anew=begin_anew, log=screen.log, report=screen.report
+            settings,
+            replica,
+            stopped,
+            begin_anew=begin_anew and is_first,
+            log=screen.log,
+            report=screen.report,
         )
         runner.run()
     console.print("stopped", markup=False)
