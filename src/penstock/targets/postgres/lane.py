@@ -87,7 +87,8 @@ def stage(
         *(staged[name].alias(place) for name, place in places.items()),
     )
     # By their hash: Spark leaves out a shuffle by the columns that rows are grouped by already.
-    spread = placed.repartition(lanes, F.hash(*(places[key] for key in keys)))
+    by_key = [F.hash(*(places[key] for key in keys))] if keys else []
+    spread = placed.repartition(lanes, *by_key)
     if ordered:
         spread = spread.sortWithinPartitions(*placed.columns[: len(order)])
     ordinal = F.monotonically_increasing_id().alias("ordinal")
