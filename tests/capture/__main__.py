@@ -26,13 +26,8 @@ def main() -> None:
             database=given.database,
             say=lambda line: print(line, flush=True),
         )
-        said = (Path(folder) / "capture-shop.log").read_text()[-3000:] if outcome.wrong else ""
-    for each in outcome.wrong:
-        print(each)
-    print(said)
-    print(f"{len(outcome.faults)} faults, {outcome.transactions} transactions")
-    print("NOT OK" if outcome.wrong else "0 lost, 0 doubled, every table as in the database")
-    sys.exit(1 if outcome.wrong else 0)
+        code = outcome.report(Path(folder), "0 lost, 0 doubled, every table as in the database")
+    sys.exit(code)
 
 
 if __name__ == "__main__":

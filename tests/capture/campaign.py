@@ -28,6 +28,16 @@ class Outcome:
     faults: list[str]
     wrong: list[str]
 
+    def report(self, folder: Path, verdict: str) -> int:
+        """Print what came of it, with the processes' logs if something is wrong; return an exit code."""
+        for each in self.wrong:
+            print(each)
+        for log in sorted(folder.glob("*.log")) if self.wrong else ():
+            print(f"== {log.name}\n{log.read_text()[-3000:]}")
+        print(f"{len(self.faults)} faults, {self.transactions} transactions")
+        print("NOT OK" if self.wrong else verdict)
+        return 1 if self.wrong else 0
+
 
 def run_campaign(
     folder: Path, seed: int, seconds: float, *, rows: int, database: str = "postgres", say=print

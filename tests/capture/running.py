@@ -132,6 +132,22 @@ def records(settings, topic):
         ]
 
 
+def ops(found):
+    """The operations of records, None for tombstones."""
+    return [each.op for each in found]
+
+
+def rows(found):
+    """The table that the records make, by key."""
+    made = {}
+    for each in found:
+        if each.value is None or each.op == "d":
+            made.pop(str(each.key), None)
+        elif each.op in "cur":
+            made[str(each.key)] = each.after
+    return list(made.values())
+
+
 def _json(text):
     try:
         return None if text is None else json.loads(text)

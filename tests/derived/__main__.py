@@ -23,14 +23,8 @@ def main() -> None:
             rows=20_000,
             log=lambda line: print(line, flush=True),
         )
-        logs = sorted(Path(folder).glob("*.log")) if outcome.wrong else []
-        said = "\n".join(f"== {log.name}\n{log.read_text()[-3000:]}" for log in logs)
-    for each in outcome.wrong:
-        print(each)
-    print(said)
-    print(f"{len(outcome.faults)} faults, {outcome.transactions} transactions")
-    print("NOT OK" if outcome.wrong else "every copy is as its source")
-    sys.exit(1 if outcome.wrong else 0)
+        code = outcome.report(Path(folder), "every copy is as its source")
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
@@ -16,6 +15,7 @@ from penstock.errors import PenstockError
 from penstock.local import Platform
 from penstock.local.ports import any_free
 from penstock.settings import Settings
+from tests.capture.campaign import Outcome
 from tests.capture.shop import Shop
 from tests.derived.judge import differences
 from tests.derived.process import Process
@@ -24,16 +24,6 @@ MODULE = Path(__file__).with_name("copies.py")
 SERVICES = ("kafka", "postgres", "redis")
 FAULTS = {"capture": 2, "copies": 3, "replica": 2, "kafka": 1, "postgres": 1, "redis": 2, "again": 1}
 _PATIENCE = 240.0
-
-
-@dataclass
-class Outcome:
-    """What a campaign did, and what was wrong in the end."""
-
-    seed: int
-    transactions: int
-    faults: list[str]
-    wrong: list[str]
 
 
 def run_campaign(

@@ -5,17 +5,13 @@ import json
 
 import fastavro
 import pytest
-from tests.capture.running import records
+from tests.capture.running import ops, records
 
 from penstock.capture import Outbox
 from penstock.capture.debezium_records import TRUNCATED
 from penstock.errors import CaptureError
 from penstock.log.cursor import Cursor
 from penstock.registry import Registry
-
-
-def ops(found):
-    return [each.op for each in found]
 
 
 def test_rows_first_then_every_change_in_the_order_of_commits(database):
@@ -32,34 +28,6 @@ def test_rows_first_then_every_change_in_the_order_of_commits(database):
     assert found[3].after == {"id": 2, "name": "B"}
     assert found[4].before == {"id": 1, "name": None}
     assert [each.value["source"]["snapshot"] for each in found[:3]] == ["true", "true", "false"]
-
-
-def test_a_restart_goes_on_without_a_gap_or_a_duplicate(database):
-    database.execute("create table t (id int primary key)")
-    capture = database.capture("t")
-    for turn in range(3):
-        with database.running(capture):
-            database.execute(
-                "insert into t select i from generate_series(%s::int, %s::int) i", [turn * 10, turn * 10 + 9]
-            )
-        database.execute("insert into t values (%s)", [100 + turn])
-    with database.running(capture):
-        pass
-    found = [each.after["id"] for each in database.records(capture, "t")]
-    assert found == [*range(10), 100, *range(10, 20), 101, *range(20, 30), 102]
-
-
-def test_a_key_that_changes_is_a_deletion_and_a_new_row(database):
-    database.execute("create table t (a int, b text, c int, primary key (b, a))")
-    database.execute("insert into t values (1, 'x', 5)")
-    capture = database.capture("t")
-    with database.running(capture):
-        database.execute("update t set a = 2")
-    found = database.records(capture, "t")
-    assert ops(found) == ["r", "d", None, "c"]
-    assert [each.key for each in found[1:]] == [{"a": 1, "b": "x"}] * 2 + [{"a": 2, "b": "x"}]
-    assert found[1].headers["__debezium.newkey"] == b'{"b":"x","a":2}'
-    assert found[3].headers["__debezium.oldkey"] == b'{"b":"x","a":1}'
 
 
 def test_a_table_that_is_emptied_has_its_rows_deleted_one_by_one(database):
@@ -81,18 +49,6 @@ def test_a_table_that_is_emptied_has_its_rows_deleted_one_by_one(database):
     assert not live
     assert ops(found).count("t") == 2
     assert [each.key["id"] for each in found if each.op == "c"] == [4, 5]
-
-
-def test_what_is_rolled_back_is_not_there_and_savepoints_count(database):
-    database.execute("create table t (id int primary key)")
-    capture = database.capture("t")
-    with database.running(capture):
-        database.execute("begin; insert into t values (1); rollback")
-        database.execute(
-            "begin; insert into t values (2); savepoint a; insert into t values (3); rollback to a; "
-            "insert into t values (4); commit"
-        )
-    assert [each.after["id"] for each in database.records(capture, "t")] == [2, 4]
 
 
 def test_a_large_transaction_is_streamed_and_its_undone_parts_left_out(database):

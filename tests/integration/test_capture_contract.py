@@ -1,6 +1,7 @@
 """What every captured database gives: the same statements, and the same records."""
 
 import pytest
+from tests.capture.running import ops, rows
 
 from penstock.capture import Wishes
 from penstock.capture.database import make_session
@@ -13,23 +14,8 @@ def shop(request):
     return request.getfixturevalue(request.param)
 
 
-def ops(found):
-    return [each.op for each in found]
-
-
 def ids(found):
     return [each.after["id"] for each in found]
-
-
-def rows(found):
-    """The table that the records make, by key."""
-    made = {}
-    for each in found:
-        if each.value is None or each.op == "d":
-            made.pop(str(each.key), None)
-        elif each.op in "cur":
-            made[str(each.key)] = each.after
-    return list(made.values())
 
 
 def insert(shop, first, last, table="t"):

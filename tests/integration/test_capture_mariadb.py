@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from tests.capture.mariadb import CONNECTION, MariaDatabase
-from tests.capture.running import records
+from tests.capture.running import ops, records, rows
 from tests.mariadb_server import MariaDb
 from typer.testing import CliRunner
 
@@ -15,21 +15,6 @@ from penstock.capture.snapshot_request import SnapshotRequest
 from penstock.capture.status import status
 from penstock.cli.main import app
 from penstock.errors import CaptureError, ChangesLostError
-
-
-def ops(found):
-    return [each.op for each in found]
-
-
-def rows(found):
-    """The table that the records make, by key."""
-    made = {}
-    for each in found:
-        if each.value is None or each.op == "d":
-            made.pop(str(each.key), None)
-        elif each.op in "cur":
-            made[str(each.key)] = each.after
-    return list(made.values())
 
 
 @pytest.fixture

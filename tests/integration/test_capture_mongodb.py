@@ -13,6 +13,7 @@ from bson import Binary, Decimal128, Int64, ObjectId, json_util
 from bson.datetime_ms import DatetimeMS
 from tests.capture.mongodb import CONNECTION, documents
 from tests.capture.process import CaptureProcess
+from tests.capture.running import ops
 from typer.testing import CliRunner
 
 from penstock.capture import Store, Wishes
@@ -23,10 +24,6 @@ from penstock.cli.main import app
 from penstock.errors import CaptureError, ChangesLostError, SourceError
 
 pytestmark = pytest.mark.long  # `make verify`
-
-
-def ops(found):
-    return [each.op for each in found]
 
 
 def by_id(found):

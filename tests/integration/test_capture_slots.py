@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from tests.capture.running import Database
 
-from penstock.capture import Runner, Store, Wishes, following
+from penstock.capture import Runner, Store, Wishes, batch_writer
 from penstock.capture.lost import refuse_lost
 from penstock.capture.position import Position
 from penstock.capture.replication import System, connect
@@ -152,7 +152,7 @@ def test_a_topic_that_was_made_again_is_noticed(database):
 
 
 def test_partitions_that_are_added_while_it_runs_are_noticed(database, monkeypatch):
-    monkeypatch.setattr(following, "_LOOK_AT_TOPICS", 0.5)
+    monkeypatch.setattr(batch_writer, "_LOOK_AT_TOPICS", 0.5)
     database.execute("create table t (id int primary key)")
     capture = database.capture("t")
 

@@ -3,31 +3,27 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import chain
 
+from penstock.capture.batch_writer import BatchWriter
 from penstock.capture.capture import Capture
-from penstock.capture.deletions import delete_rows, swept
+from penstock.capture.deletions import swept
 from penstock.capture.incremental import HIGH, LOW, IncrementalReader, Wanted
 from penstock.capture.output import Output
 from penstock.capture.pgoutput import Change, Relation
-from penstock.capture.position import Position, fresh
+from penstock.capture.position import Position
 from penstock.capture.records import Origin
 from penstock.capture.replication import Replication
 from penstock.capture.requests import REQUEST, received
 from penstock.capture.slot import Source
 from penstock.capture.spool import Spool
-from penstock.capture.stream import Batch, CapturedTable, Stream, Truncation
-from penstock.capture.tables import TableShape
+from penstock.capture.stream import CapturedTable, Stream
 from penstock.capture.unchanged import Completion
 from penstock.capture.windows import ReadChunk, Window
 from penstock.capture.wishes import Wishes
 from penstock.durations import duration
 from penstock.errors import CaptureError
 
-_MOST_MESSAGES, _MOST_BYTES = 20_000, 16 * 1024 * 1024
 _TICK, _MOST_REQUESTS = 0.2, 100
-_IDLE = 2.0  # seconds: how often a position without records is written
-_LOOK_AT_TOPICS = 15.0  # seconds; a client of Kafka's takes new partitions in use after minutes
 MakeReader = Callable[[Stream], IncrementalReader]
 
 
@@ -50,8 +46,8 @@ class Following:
         self._make_reader = make_reader
         self._reader: IncrementalReader | None = None
         self._heartbeat = duration(output.capture.heartbeat).total_seconds()
-        self._written = position
-        self._wrote_at = self._beat_at = self._looked_at = time.monotonic()
+        self._writer = BatchWriter(output, self._stream, lambda written: replication.confirm(written.lsn))
+        self._beat_at = time.monotonic()
 
     @property
     def _capture(self) -> Capture:
@@ -66,7 +62,7 @@ class Following:
                 self._replication.wait(_TICK)
                 self._read()
                 self._keep_alive()
-                self._look_at_topics()
+                self._writer.look_at_topics()
                 self._read_chunks()
         finally:
             if self._reader is not None:
@@ -77,47 +73,24 @@ class Following:
         for lsn, data in self._replication.read():
             if data[:1] == b"c":
                 for _ in stream.committed_block(data):
-                    self._write_if_due()
+                    self._writer.write_if_due()
             else:
                 feed(lsn, data)
-            self._write_if_due()
+            self._writer.write_if_due()
         if not stream.in_transaction and stream.batch.messages:
-            self._write()
-
-    def _write_if_due(self) -> None:
-        batch = self._stream.batch
-        if batch.truncations:
-            self._truncate()
-        elif len(batch.messages) >= _MOST_MESSAGES or batch.size >= _MOST_BYTES:
-            self._write()
-
-    def _write(self) -> None:
-        position, batch = self._stream.checkpoint(), self._stream.batch
-        self._output.write(batch.messages, position)
-        self._wrote(position)
-
-    def _wrote(self, position: Position) -> None:
-        self._stream.position, self._stream.batch = position, Batch()
-        self._written, self._wrote_at = position, time.monotonic()
-        self._replication.confirm(position.lsn)
+            self._writer.write()
 
     def _keep_alive(self) -> None:
         """An idle capture moves on, too: PostgreSQL would keep its log for it for ever."""
-        now, stream = time.monotonic(), self._stream
-        if stream.in_transaction:
+        now = time.monotonic()
+        if self._stream.in_transaction:
             return
-        if stream.position.lsn > self._written.lsn and now - self._wrote_at >= min(self._heartbeat, _IDLE):
-            self._write()
-        elif now - max(self._wrote_at, self._beat_at) >= self._heartbeat:
+        if self._writer.moved_on(self._heartbeat):
+            return
+        if now - max(self._writer.wrote_at, self._beat_at) >= self._heartbeat:
             self._source.heartbeat()
             self._beat_at = now
-            self._replication.confirm(self._written.lsn)
-
-    def _look_at_topics(self) -> None:
-        """Topics that were made again, or have got more partitions, must not be written any further."""
-        if time.monotonic() - self._looked_at > _LOOK_AT_TOPICS:
-            self._looked_at = time.monotonic()
-            self._output.refuse_other_topics(self._written)
+            self._replication.confirm(self._writer.written.lsn)
 
     def _described(self, relation: Relation) -> CapturedTable | None:
         """Say how the records of a table are made; one that is published but not captured has none."""
@@ -126,7 +99,7 @@ class Following:
             self._refuse_renamed(relation, path)
             return None
         shape = self._source.catalogue.shape_of(relation)
-        self._follow_key(shape)
+        self._writer.follow_key(shape)
         return CapturedTable(path, self._output.records(shape), Completion(self._source.connection, shape))
 
     def _refuse_renamed(self, relation: Relation, path: str) -> None:
@@ -138,51 +111,12 @@ class Following:
                 hint=f"name it back, or `penstock capture add {self._capture.name} --update --tables …`",
             )
 
-    def _follow_key(self, shape: TableShape) -> None:
-        """Where the key has got other columns or types, all rows are written again under their new keys."""
-        known = self._stream.position.tables.get(shape.path)
-        if known is None or not known.key or known.key == shape.key_spelling or not shape.key:
-            return
-        self._write()  # what was before it belongs to the keys that are to be swept
-        again = fresh(replace(known, key=shape.key_spelling), self._output.ends(shape.path))
-        self._stream.position = self._stream.position.with_table(shape.path, again)
-
-    def _truncate(self) -> None:
-        """Delete the rows of a table that was emptied; all that was before it has to be written first."""
-        stream = self._stream
-        truncations, stream.batch.truncations = stream.batch.truncations, []
-        position = stream.checkpoint()
-        before = replace(position, index=position.index - 1)
-        self._output.write(stream.batch.messages, before)
-        stream.batch = Batch()
-        for each in truncations:
-            self._delete(each, before)
-            position = self._emptied(position, each.table.path)
-        emptied = [each.table.records.truncation(each.origin, each.lsn) for each in truncations]
-        emptied += [each.origin.events.opened() for each in truncations if each.origin.events]
-        self._output.write(chain.from_iterable(emptied), position)
-        self._wrote(position)
-
-    def _emptied(self, position: Position, path: str) -> Position:
-        """Remember where a table was emptied: the next time, only what comes after it is read."""
-        known = position.tables.get(path)
-        if known is None or path not in self._capture.tables:
-            return position
-        return position.with_table(path, replace(known, emptied=self._output.ends(path)))
-
-    def _delete(self, truncation: Truncation, position: Position) -> None:
-        table = truncation.table
-        if table.records.has_key:
-            keys = self._output.live_keys(table.path, position.tables.get(table.path))
-            origin = replace(truncation.origin, events=None)  # rows have no place in it: only their table
-            delete_rows(self._output, table.records, keys, position, origin, truncation.lsn)
-
     def _read_chunks(self) -> None:
         """Have the next chunk of a table read, if one is wanted."""
         if self._stream.in_transaction:
             return
         if self._stream.position.requests and not self._stream.position.pending:
-            self._next_request()
+            self._writer.next_request()
         position, pending = self._stream.position, self._stream.position.pending
         if not pending:
             return
@@ -198,11 +132,11 @@ class Following:
 
     def _sweep(self, path: str) -> None:
         if self._stream.batch.messages:
-            self._write()
+            self._writer.write()
         records = self._output.records(self._source.catalogue.shape(path))
         now = time.time_ns()
         origin = Origin(now // 1000, None, snapshot="incremental", now=now)
-        self._wrote(swept(self._output, records, path, self._stream.checkpoint(), origin))
+        self._writer.wrote(swept(self._output, records, path, self._stream.checkpoint(), origin))
 
     def _own(self, content: str, due: bool) -> None:
         """A message of our own in the database's log, to this capture or another: bounds, or a request."""
@@ -226,19 +160,6 @@ class Following:
             return
         if self._stream.position.tables.get(chunk.path) == chunk.progress:
             self._add(chunk, window)
-
-    def _next_request(self) -> None:
-        """Begin to read a table, or a range of its keys, again."""
-        position = self._stream.position
-        request, *others = position.requests
-        position = replace(position, requests=tuple(others))
-        known = position.tables.get(request.path)
-        if known is not None and request.path in self._capture.tables and known.key:
-            sweep = {} if request.is_range else self._output.ends(request.path)
-            again = fresh(known, sweep)
-            wanted = replace(again, after=request.after, last=request.last, absent=request.absent)
-            position = position.with_table(request.path, wanted)
-        self._stream.position = position
 
     def _add(self, chunk: ReadChunk, window: Window) -> None:
         """Write a chunk's rows, but for those that were changed while it was read."""

@@ -32,7 +32,14 @@ class Origin:
     events: TransactionEvents | None = None  # that are counted, if anybody wants to know
 
 
-class Records(Protocol):
+class Deletions(Protocol):
+    """Makes the records that delete rows of which only the key is known."""
+
+    def deletion(self, key: bytes, origin: Origin, lsn: int) -> list[Message]:
+        """Return the records that delete a row of which only the key is known."""
+
+
+class Records(Deletions, Protocol):
     """Makes the records of one table's changes."""
 
     topic: str
@@ -43,9 +50,6 @@ class Records(Protocol):
 
     def key_of(self, values: Values) -> bytes | None:
         """Return the key of a row as it is written."""
-
-    def deletion(self, key: bytes, origin: Origin, lsn: int) -> list[Message]:
-        """Return the records that delete a row of which only the key is known."""
 
     def truncation(self, origin: Origin, lsn: int) -> list[Message]:
         """Return the records of a truncation, besides the deletions of its rows."""

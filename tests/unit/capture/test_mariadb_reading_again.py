@@ -5,8 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from penstock.capture import batch_writer
 from penstock.capture.capture import Capture
-from penstock.capture.mysql import events, following
+from penstock.capture.mysql import events
 from penstock.capture.mysql.events import Event
 from penstock.capture.mysql.following import Beginning, Following
 from penstock.capture.mysql.place import place
@@ -75,7 +76,7 @@ def test_a_statement_is_written_together_with_the_wish_to_read_again(made, writt
 
 
 def test_topics_are_looked_at_now_and_then(made, monkeypatch):
-    made._look_at_topics()
-    monkeypatch.setattr(following, "_LOOK_AT_TOPICS", -1.0)
+    made._writer.look_at_topics()
+    monkeypatch.setattr(batch_writer, "_LOOK_AT_TOPICS", -1.0)
     with pytest.raises(CaptureError, match="looked at"):
-        made._look_at_topics()
+        made._writer.look_at_topics()

@@ -8,7 +8,6 @@ import msgspec
 from penstock.capture.debezium_records import VERSION, SourceBlock
 from penstock.capture.mongodb.change import DocumentChange, timestamp_of
 from penstock.capture.mongodb.extended_json import key_text, text
-from penstock.capture.pgoutput import Change, Values
 from penstock.capture.records import Origin
 from penstock.capture.tables import TableShape
 from penstock.documents import JsonObject
@@ -27,8 +26,6 @@ class NoTables:
 class DocumentRecords:
     """Makes the records of one collection."""
 
-    has_key = True
-
     def __init__(self, topic: str, name: str, path: str) -> None:
         self.topic, self._name = topic, name
         self._database, _, self._collection = path.partition(".")
@@ -43,15 +40,6 @@ class DocumentRecords:
         """Return the records that delete a document of which only the key is known."""
         gone = DocumentChange("d", None, None, lsn)
         return [(self.topic, key, self._envelope(gone, origin.snapshot), None), (self.topic, key, None, None)]
-
-    def of(self, change: Change, origin: Origin, lsn: int) -> list[Message]:
-        raise NotImplementedError("documents are not rows: of_document makes their records")
-
-    def key_of(self, values: Values) -> bytes | None:
-        raise NotImplementedError("documents are not rows: key_of makes their keys")
-
-    def truncation(self, origin: Origin, lsn: int) -> list[Message]:  # noqa: ARG002
-        return []
 
     def _envelope(self, change: DocumentChange, snapshot: str) -> bytes:
         now = time.time_ns()

@@ -3,11 +3,11 @@
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 
+from penstock.capture.batch_writer import BatchWriter
 from penstock.capture.capture import Capture
-from penstock.capture.deletions import delete_rows, swept
+from penstock.capture.deletions import swept
 from penstock.capture.mysql.catalogue import is_hidden
 from penstock.capture.mysql.charsets import Charsets
 from penstock.capture.mysql.chunks import Chunk, is_ordered
@@ -22,7 +22,7 @@ from penstock.capture.mysql.table_map import table_map
 from penstock.capture.output import Output
 from penstock.capture.pgoutput import Change, Values
 from penstock.capture.position import Position, TableProgress, fresh
-from penstock.capture.stream import Batch, CapturedTable, Truncation
+from penstock.capture.stream import CapturedTable
 from penstock.capture.tables import Column, TableShape
 from penstock.capture.types import Type
 from penstock.capture.wishes import Wishes
@@ -31,10 +31,7 @@ from penstock.errors import CaptureError, ChangesLostError
 from penstock.log.transactional_writer import Message
 from penstock.settings import Secret
 
-_MOST_MESSAGES, _MOST_BYTES = 20_000, 16 * 1024 * 1024
 _TICK, _AT_ONCE = 0.2, 0.001
-_LOOK_AT_TOPICS = 15.0  # seconds
-_IDLE = 2.0  # seconds: how often a position without records is written
 _TURN = 2.0  # seconds: how long chunks are read before the stream has its turn
 
 
@@ -73,8 +70,8 @@ class Following:
         self._charsets = Charsets(source.server)
         self._tables: dict[str, CapturedTable] = {}
         self._heartbeat = duration(output.capture.heartbeat).total_seconds()
-        self._written = position
-        self._wrote_at = self._beat_at = self._looked_at = time.monotonic()
+        self._writer = BatchWriter(output, self._stream)
+        self._beat_at = time.monotonic()
 
     @property
     def _capture(self) -> Capture:
@@ -93,7 +90,7 @@ class Following:
                     dump.wait(_AT_ONCE if self._stream.position.pending else _TICK)
                     self._read(dump)
                     self._keep_alive()
-                    self._look_at_topics()
+                    self._writer.look_at_topics()
                     self._read_tables()
             finally:
                 self._close_snapshot()
@@ -103,43 +100,20 @@ class Following:
         for event in dump.read():
             if stream.feed(event):
                 for _ in stream.changes():
-                    self._write_if_due()
-                self._write_if_due()
+                    self._writer.write_if_due()
+                self._writer.write_if_due()
             if stream.position.pending:
                 self._read_tables()
         if stream.batch.messages:
-            self._write()
-
-    def _write_if_due(self) -> None:
-        batch = self._stream.batch
-        if batch.truncations:
-            self._truncate()
-        elif len(batch.messages) >= _MOST_MESSAGES or batch.size >= _MOST_BYTES:
-            self._write()
-
-    def _write(self) -> None:
-        position, batch = self._stream.checkpoint(), self._stream.batch
-        self._output.write(batch.messages, position)
-        self._wrote(position)
-
-    def _wrote(self, position: Position) -> None:
-        self._stream.position, self._stream.batch = position, Batch()
-        self._written, self._wrote_at = position, time.monotonic()
+            self._writer.write()
 
     def _keep_alive(self) -> None:
         """An idle capture moves on, too: the server purges its log without regard to it."""
-        now, position = time.monotonic(), self._stream.position
-        if position.lsn > self._written.lsn and now - self._wrote_at >= min(self._heartbeat, _IDLE):
-            self._write()
+        now = time.monotonic()
+        self._writer.moved_on(self._heartbeat)
         if now - self._beat_at >= self._heartbeat:
             self._source.server.ask("select 1")  # the lock lasts as long as this connection
             self._beat_at = now
-
-    def _look_at_topics(self) -> None:
-        """Topics that were made again, or have got more partitions, must not be written any further."""
-        if time.monotonic() - self._looked_at > _LOOK_AT_TOPICS:
-            self._looked_at = time.monotonic()
-            self._output.refuse_other_topics(self._written)
 
     def _born(self, born: int) -> None:
         self._source.refuse_born(self._stream.position, born)
@@ -149,7 +123,7 @@ class Following:
         mapped = table_map(body)
         special = self._source.catalogue.special(mapped.path)
         shape = self._source.catalogue.shape_of(mapped, special)
-        self._follow_key(shape)
+        self._writer.follow_key(shape)
         table = self._tables[shape.path] = self._captured(shape)
         unpack = tuple(
             unpacker(each, self._charsets.of(each.collation, each.name), special.get(each.name, ""))
@@ -160,13 +134,6 @@ class Following:
 
     def _captured(self, shape: TableShape) -> CapturedTable:
         return CapturedTable(shape.path, self._output.records(shape), lambda values, _: values)
-
-    def _follow_key(self, shape: TableShape) -> None:
-        """Where the key has got other columns or types, all rows are written again under their new keys."""
-        known = self._stream.position.tables.get(shape.path)
-        if known is None or not known.key or known.key == shape.key_spelling or not shape.key:
-            return
-        self._again(shape.path, replace(known, key=shape.key_spelling))
 
     def _read_again(self, paths: list[str]) -> None:
         """Tables may have other rows without a change of any: all are written again, and others deleted.
@@ -181,7 +148,7 @@ class Following:
             if known is not None:
                 position = position.with_table(path, fresh(known, self._output.ends(path)))
         self._output.write([], position)
-        self._wrote(position)
+        self._writer.wrote(position)
 
     def _rereadable(self, path: str, position: Position) -> TableProgress | None:
         known = position.tables.get(path)
@@ -193,11 +160,6 @@ class Following:
                 hint=f"`penstock capture run {self._capture.name} --snapshot-again` writes all rows again",
             )
         return known
-
-    def _again(self, path: str, known: TableProgress) -> None:
-        self._write()  # what was before it belongs to the keys that are to be swept
-        again = fresh(known, self._output.ends(path))
-        self._stream.position = self._stream.position.with_table(path, again)
 
     def _altered(self, path: str) -> None:
         """A table may have got a foreign key that changes rows by itself."""
@@ -215,40 +177,10 @@ class Following:
             self._tables[path] = self._captured(shape)
         return self._tables[path]
 
-    def _truncate(self) -> None:
-        """Delete the rows of a table that was emptied; all that was before it has to be written first."""
-        stream = self._stream
-        truncations, stream.batch.truncations = stream.batch.truncations, []
-        position = stream.checkpoint()
-        before = replace(position, index=position.index - 1)
-        self._output.write(stream.batch.messages, before)
-        stream.batch = Batch()
-        for each in truncations:
-            self._delete(each, before)
-            position = self._after_emptying(position, each.table.path)
-        emptied = [each.table.records.truncation(each.origin, each.lsn) for each in truncations]
-        emptied += [each.origin.events.opened() for each in truncations if each.origin.events]
-        self._output.write(chain.from_iterable(emptied), position)
-        self._wrote(position)
-
-    def _delete(self, truncation: Truncation, position: Position) -> None:
-        table = truncation.table
-        if table.records.has_key:
-            keys = self._output.live_keys(table.path, position.tables.get(table.path))
-            origin = replace(truncation.origin, events=None)  # rows have no place in it: only their table
-            delete_rows(self._output, table.records, keys, position, origin, truncation.lsn)
-
-    def _after_emptying(self, position: Position, path: str) -> Position:
-        """Remember where a table was emptied: the next time, only what comes after it is read."""
-        known = position.tables.get(path)
-        if known is None:
-            return position
-        return position.with_table(path, replace(known, emptied=self._output.ends(path)))
-
     def _read_tables(self) -> None:
         """Read chunks of tables, if any are wanted and the stream is where they are seen."""
         if self._stream.position.requests and not self._stream.position.pending:
-            self._next_request()
+            self._writer.next_request()
         turn_ends = time.monotonic() + _TURN
         while (path := self._next_table(time.monotonic() < turn_ends)) and self._is_in_view():
             self._read_chunk(path)
@@ -278,13 +210,13 @@ class Following:
 
     def _read_chunk(self, path: str) -> None:
         if self._stream.batch.messages or self._stream.batch.changes:
-            self._write()
+            self._writer.write()
         now, position = time.time_ns(), self._stream.checkpoint()
         flag = "true" if path in self._initial else "incremental"
         origin = BinlogOrigin(now // 1000, None, snapshot=flag, now=now)
         progress, shape = position.tables[path], self._source.catalogue.shape(path)
         if progress.read:
-            self._wrote(swept(self._output, self._output.records(shape), path, position, origin))
+            self._writer.wrote(swept(self._output, self._output.records(shape), path, position, origin))
             return
         if self._snapshot is None:
             return
@@ -303,7 +235,7 @@ class Following:
         done = progress.with_chunk(chunk.end, rows, final=chunk.is_final)
         position = position.with_table(path, done)
         self._output.write(messages, position)
-        self._wrote(position)
+        self._writer.wrote(position)
 
     def _made(
         self, shape: TableShape, rows: Iterator[Values], origin: BinlogOrigin, lsn: int
@@ -311,18 +243,6 @@ class Following:
         records = self._output.records(shape)
         for row in rows:
             yield from records.of(Change("r", 0, None, row, False), origin, lsn)
-
-    def _next_request(self) -> None:
-        """Begin to read a table, or a range of its keys, again."""
-        position = self._stream.position
-        request, *others = position.requests
-        position = replace(position, requests=tuple(others))
-        known = position.tables.get(request.path)
-        if known is not None and request.path in self._capture.tables and known.key:
-            sweep = {} if request.is_range else self._output.ends(request.path)
-            wanted = replace(fresh(known, sweep), after=request.after, last=request.last)
-            position = position.with_table(request.path, wanted)
-        self._stream.position = position
 
 
 def _remembered(path: str, key: tuple[str, ...]) -> TableShape:
