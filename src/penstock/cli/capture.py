@@ -168,7 +168,9 @@ def pause(name: str) -> None:
     from penstock.capture import Store
 
     Store(Settings.load()).pause(name, paused=True)
-    console.print(f"{name} rests within a few seconds; see that the database keeps its log meanwhile", markup=False)
+    console.print(
+        f"{name} rests within a few seconds; see that the database keeps its log meanwhile", markup=False
+    )
 
 
 @app.command()
