@@ -8,6 +8,9 @@ PenstockError
 │   ├── LeaseError             a queue's event was decided on after its lease was over
 │   ├── SinkError              a sink did not take a batch
 │   ├── SourceError            a captured database ended the stream, or did not answer
+│   ├── StoreError             the database of an event store did not answer
+│   ├── ConflictError          a stream has other events than were expected
+│   ├── StaleViewError         a view has not come as far as was waited for
 │   ├── EngineError            Spark's Java process has ended: start the run again
 │   └── BufferFullError        the producer's buffer is full and the policy says raise
 ├── ConfigurationError         fix the settings, the machine or the declaration
@@ -33,6 +36,8 @@ PenstockError
 │   │   └── ReplicaHeldError   another process runs it
 │   ├── LedgerError            a sink's ledger that doesn't fit the flow's checkpoint
 │   └── FencedError            another writer has taken over the sink
+├── RefusedError               a command that the state does not allow, with its reason
+├── RepeatedCommandError       a command that was done before, with its events
 ├── DataError                  fix the data
 │   ├── EventError             a value that does not fit its event class
 │   ├── DecodeError            bytes that are not the event they should be
@@ -91,6 +96,28 @@ class SinkError(TryAgainError):
 
 class SourceError(TryAgainError):
     id = "try-again.source"
+
+
+class StoreError(TryAgainError):
+    id = "try-again.store"
+
+
+class ConflictError(TryAgainError):
+    """A stream that has not the `expected` version; `actual` is None where nobody could look."""
+
+    id = "try-again.conflict"
+
+    def __init__(self, category: str, stream: str, expected: int, actual: int | None) -> None:
+        seen = "another one" if actual is None else str(actual)
+        super().__init__(
+            f"{category} {stream!r} has version {seen}, expected {expected}",
+            hint="load it, decide again and append to what is there",
+        )
+        self.category, self.stream, self.expected, self.actual = category, stream, expected, actual
+
+
+class StaleViewError(TryAgainError):
+    id = "try-again.stale-view"
 
 
 class EngineError(TryAgainError):
@@ -212,6 +239,27 @@ class ReplicaHeldError(ReplicaError):
 
 class FencedError(ConfigurationError):
     id = "configuration.fenced"
+
+
+class RefusedError(PenstockError):
+    """A command that was refused; `refusal` says why, as a value."""
+
+    id = "refused"
+    exit_code = 2
+
+    def __init__(self, command: str, refusal: object) -> None:
+        super().__init__(f"{command} was refused: {refusal}")
+        self.refusal = refusal
+
+
+class RepeatedCommandError(PenstockError):
+    """A command that was done before; `records` are what it led to."""
+
+    id = "repeated-command"
+
+    def __init__(self, command: str, records: tuple[object, ...]) -> None:
+        super().__init__(f"command {command!r} was done before")
+        self.command, self.records = command, records
 
 
 class DataError(PenstockError):
