@@ -1,4 +1,4 @@
-"""Writers of an event store in processes of their own, which conflict and roll back; and what to ask of it."""
+"""Writers of an event store in processes of their own, which conflict and roll back."""
 
 import json
 import random
@@ -30,13 +30,12 @@ class Writers:
         address = self._settings.dsn().value
         started = [
             subprocess.Popen(
-                [sys.executable, "-m", "tests.event_store", self._store, str(self._appends // PROCESSES)]
-                + [str(self._seed + number)],
+                [sys.executable, "-m", "tests.event_store", self._store, *map(str, (each, seed))],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
             )
-            for number in range(PROCESSES)
+            for each, seed in [(self._appends // PROCESSES, self._seed + n) for n in range(PROCESSES)]
         ]
         for each in started:
             each.stdin.write(address + "\n")

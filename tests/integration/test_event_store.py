@@ -9,6 +9,7 @@ from decimal import Decimal
 
 import psycopg
 import pytest
+from tests.event_store import Writers, dense, same_order
 
 from penstock.apps.bank.account import Account, Close, Deposit, Deposited, Open, Opened, Withdraw, account
 from penstock.errors import (
@@ -29,7 +30,6 @@ from penstock.sourcing import (
     renumber,
     tail,
 )
-from tests.event_store import Writers, dense, same_order
 
 ONE = Deposited(Decimal(1))
 
