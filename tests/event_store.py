@@ -15,7 +15,7 @@ from penstock.errors import ConflictError
 from penstock.settings import Settings
 from penstock.sourcing import Append, EventStore
 
-PROCESSES, THREADS, STREAMS = 4, 8, 60
+PROCESSES, THREADS, STREAMS = 4, 8, 150
 
 
 class Writers:

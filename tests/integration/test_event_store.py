@@ -321,7 +321,7 @@ def test_a_lost_connection_loses_and_doubles_nothing(store, settings):
 
     def kill():
         with psycopg.connect(settings.dsn().value, autocommit=True) as connection:
-            while not stopped.wait(0.15):
+            while not stopped.wait(0.02):
                 connection.execute(
                     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
                     "WHERE application_name = %s ORDER BY random() LIMIT 2",

@@ -1,5 +1,6 @@
 """The tables of an event store in PostgreSQL, and connections to them."""
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, LiteralString
@@ -71,6 +72,7 @@ class Database:
     def __init__(self, address: Secret, schema: str, size: int) -> None:
         self._address, self.schema, self._size = address, schema, size
         self._made: ConnectionPool[Connection] | None = None
+        self._making = threading.Lock()
 
     def create(self) -> None:
         """Make the tables that are not there yet."""
@@ -85,17 +87,18 @@ class Database:
     @contextmanager
     def connection(self) -> Iterator[Connection]:
         """Lend a connection, in autocommit."""
+        pool = self._pool
         try:
-            lent = self._pool.getconn()
+            lent = pool.getconn()
         except PoolTimeout as error:
             raise StoreError(
-                f"no connection to PostgreSQL within {self._pool.timeout:.0f} s",
+                f"no connection to PostgreSQL within {pool.timeout:.0f} s",
                 hint="check that it runs, and the address in settings.postgres",
             ) from error
         try:
             yield lent
         finally:
-            self._pool.putconn(lent)
+            pool.putconn(lent)
 
     @contextmanager
     def asking(self, what: str) -> Iterator[None]:
@@ -112,17 +115,18 @@ class Database:
 
     @property
     def _pool(self) -> "ConnectionPool[Connection]":
-        if self._made is None:
-            self._made = ConnectionPool(
-                self._address.value,
-                min_size=1,
-                max_size=self._size,
-                timeout=30,
-                kwargs={"autocommit": True, "application_name": f"penstock store {self.schema}"},
-                configure=_configure,
-                open=True,
-            )
-        return self._made
+        with self._making:
+            if self._made is None:
+                self._made = ConnectionPool(
+                    self._address.value,
+                    min_size=1,
+                    max_size=self._size,
+                    timeout=30,
+                    kwargs={"autocommit": True, "application_name": f"penstock store {self.schema}"},
+                    configure=_configure,
+                    open=True,
+                )
+            return self._made
 
 
 def explained(what: str, error: psycopg.Error, schema: str) -> Exception:
