@@ -15,7 +15,7 @@ from penstock.process.columns.data_error import data_error
 from penstock.process.wire.coercion import Seen, wire_type
 from penstock.process.wire.event_fields import EventFields
 from penstock.schemas import Upcast
-from penstock.schemas.upcasting import Native, past, upcasts_from
+from penstock.schemas.upcasting import Native, upcasts_from
 from penstock.sourcing.aggregate import Aggregate
 from penstock.sourcing.domain import DomainEvent
 
@@ -118,23 +118,17 @@ def _upcast(rows: DataFrame, name: str, shape: _Shape) -> Native:
 
 
 def _schema(cls: type[DomainEvent], upcasts: Sequence[Upcast]) -> StructType:
-    """What is parsed: today's fields, under the names they had; what is split, merged or cast is text."""
-    found: dict[str, DataType] = {}
-    for field in fields_of(cls):
-        names = (field.name, *past(field.name, upcasts).names)
-        found |= dict.fromkeys(names, wire_type(field.kind))
-    for step in (step for upcast in upcasts for step in upcast.steps):
-        for name in _sources(step):
-            found[name] = StringType()
+    """What is parsed: the fields of today and those they are made of; what is split or cast is text."""
+    found: dict[str, DataType] = {field.name: wire_type(field.kind) for field in fields_of(cls)}
+    for step in reversed([step for upcast in upcasts for step in upcast.steps]):
+        held = vars(step)
+        if "old" in held:  # renamed
+            found[held["old"]] = found.get(held["new"], StringType())
+        elif "into" in held:  # split, or merged
+            found |= dict.fromkeys(held.get("fields") or (held["field"],), StringType())
+        elif "pattern" in held:  # cast
+            found[held["field"]] = StringType()
     return StructType([StructField(name, type) for name, type in found.items()])
-
-
-def _sources(step: object) -> tuple[str, ...]:
-    """The fields that a step makes others of."""
-    held = vars(step)
-    if "into" in held:
-        return held["fields"] if "fields" in held else (held["field"],)
-    return (held["field"],) if "pattern" in held else ()
 
 
 def _checked(cls: type[DomainEvent], found: EventFields, native: Native, parsed: Column) -> Column:

@@ -63,6 +63,10 @@ class EventTypes:
         readers |= dict.fromkeys(self.removed, lambda _: ())
         object.__setattr__(self, "_readers", readers)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Decoders do not travel to Spark's workers: they are made again there."""
+        return EventTypes, (self.classes, dict(self.split), self.removed)
+
     @property
     def are_personal(self) -> bool:
         """Whether something personal is in them."""
