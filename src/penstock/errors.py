@@ -34,6 +34,7 @@ PenstockError
 │   │   └── CaptureHeldError   another process runs it
 │   ├── ReplicaError           a replica that can't be as described, or can't go on
 │   │   └── ReplicaHeldError   another process runs it
+│   ├── ErasedError            a subject whose key was deleted: nothing personal is written of it
 │   ├── LedgerError            a sink's ledger that doesn't fit the flow's checkpoint
 │   └── FencedError            another writer has taken over the sink
 ├── RefusedError               a command that the state does not allow, with its reason
@@ -215,6 +216,17 @@ class DataLossError(ConfigurationError):
 
 class LedgerError(ConfigurationError):
     id = "configuration.ledger"
+
+
+class ErasedError(ConfigurationError):
+    id = "configuration.erased"
+
+    def __init__(self, subject: str) -> None:
+        super().__init__(
+            f"the subject {subject!r} was erased, and nothing personal is written of it any more",
+            hint="use another name for a new one",
+        )
+        self.subject = subject
 
 
 class CaptureError(ConfigurationError):

@@ -44,7 +44,12 @@ class Aggregate(Generic[S]):
                 hint="use up to 40 small letters, digits and _, a letter first",
             )
         fields_of(type(self.initial))  # a state that can't be kept is refused here
-        _ = self.types
+        keeps = self.snapshots.every is not None or self.snapshots.age is not None
+        if self.types.have_other_subjects and keeps:
+            raise ConfigurationError(
+                f"events of {self.category!r} are about others than their streams, and snapshots would be",
+                hint="give it snapshots=Snapshots(every=None): a state of several subjects can't be erased",
+            )
 
     @cached_property
     def types(self) -> EventTypes:

@@ -10,7 +10,9 @@ from penstock.errors import ConfigurationError
 from penstock.events import new_id
 from penstock.sourcing.domain import DomainEvent
 from penstock.sourcing.event_types import EventTypes
+from penstock.sourcing.personal import encrypted
 from penstock.sourcing.recorded import Recorded
+from penstock.sourcing.subject_keys import SubjectKeys
 
 _encode = msgspec.json.Encoder().encode
 # The event before the first of each stream has to be there, not be later, and come first in the store's
@@ -60,9 +62,9 @@ class Append:
         if self.expected < 0:
             raise ConfigurationError(f"expected={self.expected}", hint="0 is a stream without events")
 
-    def records(self, at: datetime, context: "Context") -> list[Recorded]:
-        """Return its records, numbered on from the expected version."""
-        return [
+    def records(self, at: datetime, context: "Context", keys: SubjectKeys) -> list[Recorded]:
+        """Return its records, numbered on from the expected version, with what is personal encrypted."""
+        plain = [
             Recorded(
                 id=new_id(),
                 category=self.category,
@@ -78,6 +80,7 @@ class Append:
             )
             for place, event in enumerate(self.events, 1)
         ]
+        return [encrypted(record, event, keys) for record, event in zip(plain, self.events, strict=True)]
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,15 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from penstock.errors import ConfigurationError
+from penstock.events import fields_of
 from penstock.process.columns.data_error import data_error
-from penstock.process.wire.coercion import Seen, wire_schema
+from penstock.process.wire.coercion import Seen, wire_type
 from penstock.process.wire.event_fields import EventFields
 from penstock.schemas import Upcast
-from penstock.schemas.upcasting import Native, past, upcasts_from
+from penstock.schemas.upcasting import Native, upcasts_from
 from penstock.sourcing.aggregate import Aggregate
 from penstock.sourcing.domain import DomainEvent
 
@@ -83,7 +84,7 @@ def _declared(aggregate: Aggregate[Any]) -> Column:
     known = [name for cls in aggregate.events for name in (cls.event_type, *cls.formerly)]
     known += [*aggregate.split, *aggregate.removed]
     return F.when(F.col("type").isin(known), F.col("type")).otherwise(
-        _refused(F.concat(F.lit("nobody declares the event type "), "type"))
+        data_error(F.concat(F.lit("nobody declares the event type "), "type")).cast("string")
     )
 
 
@@ -117,23 +118,17 @@ def _upcast(rows: DataFrame, name: str, shape: _Shape) -> Native:
 
 
 def _schema(cls: type[DomainEvent], upcasts: Sequence[Upcast]) -> StructType:
-    """What is parsed: today's fields, under the names they had; what is split, merged or cast is text."""
-    wire = wire_schema(cls)
-    found = {field.name: field.dataType for field in wire}
-    for field in wire:
-        found |= dict.fromkeys(past(field.name, upcasts).names, field.dataType)
-    for step in (step for upcast in upcasts for step in upcast.steps):
-        for name in _sources(step):
-            found[name] = StringType()
+    """What is parsed: the fields of today and those they are made of; what is split or cast is text."""
+    found: dict[str, DataType] = {field.name: wire_type(field.kind) for field in fields_of(cls)}
+    for step in reversed([step for upcast in upcasts for step in upcast.steps]):
+        held = vars(step)
+        if "old" in held:  # renamed
+            found[held["old"]] = found.get(held["new"], StringType())
+        elif "into" in held:  # split, or merged
+            found |= dict.fromkeys(held.get("fields") or (held["field"],), StringType())
+        elif "pattern" in held:  # cast
+            found[held["field"]] = StringType()
     return StructType([StructField(name, type) for name, type in found.items()])
-
-
-def _sources(step: object) -> tuple[str, ...]:
-    """The fields that a step makes others of."""
-    held = vars(step)
-    if "into" in held:
-        return held["fields"] if "fields" in held else (held["field"],)
-    return (held["field"],) if "pattern" in held else ()
 
 
 def _checked(cls: type[DomainEvent], found: EventFields, native: Native, parsed: Column) -> Column:
@@ -142,8 +137,4 @@ def _checked(cls: type[DomainEvent], found: EventFields, native: Native, parsed:
         F.when(parsed.isNull(), F.lit("it is not JSON")).when(broken, F.lit("it can't be upcast"))
     )
     where = F.format_string(f"version %d of %s %s is no {cls.__name__}: ", "version", "category", "stream")
-    return F.when(fault.isNotNull(), _refused(F.concat(where, fault)).cast("void")).otherwise(found.filled())
-
-
-def _refused(message: Column) -> Column:
-    return data_error(message).cast("string")
+    return F.when(fault.isNotNull(), data_error(F.concat(where, fault))).otherwise(found.filled())

@@ -55,23 +55,31 @@ class DomainEvent(_Checked):
     `type` is the name that it is stored under, the class's own unless you say it, `formerly` the names it had
     before. `upcasts` bring events that were stored in an older shape to this one; they count its versions:
     with `upcast(1, …)` and `upcast(2, …)` the class is version 3. What was stored stays as it is.
+
+    Fields in `personal` are encrypted wherever the event goes, with a key of the `subject`: the stream, or
+    who is named by that field. They are `str | None`, and None once the subject is erased.
     """
 
     event_type: ClassVar[str] = "DomainEvent"
     schema_version: ClassVar[int] = 1
     formerly: ClassVar[tuple[str, ...]] = ()
     upcasts: ClassVar[tuple[Upcast, ...]] = ()
+    personal: ClassVar[tuple[str, ...]] = ()
+    subject: ClassVar[str | None] = None
 
     def __init_subclass__(
         cls,
         type: str | None = None,
         formerly: Sequence[str] = (),
         upcasts: Sequence[Upcast] = (),
+        personal: Sequence[str] = (),
+        subject: str | None = None,
         **more: Any,
     ) -> None:
         super().__init_subclass__(**more)
         cls.event_type = type or cls.__name__
         cls.formerly = tuple(formerly)
+        cls.personal, cls.subject = tuple(personal), subject
         cls.upcasts = upcasts_from(1, upcasts)
         cls.schema_version = 1 + max((each.since for each in cls.upcasts), default=0)
 

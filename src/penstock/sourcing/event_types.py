@@ -11,6 +11,7 @@ from penstock.schemas import Upcast
 from penstock.schemas.shape import shape_of
 from penstock.schemas.upcasting import Step, upcasts_from
 from penstock.sourcing.domain import DomainEvent
+from penstock.sourcing.personal import check_personal
 from penstock.sourcing.recorded import Recorded
 
 Values = dict[str, Any]
@@ -55,11 +56,26 @@ class EventTypes:
             )
         readers: dict[str, Callable[[Recorded], tuple[DomainEvent, ...]]] = {}
         for cls in self.classes:
+            check_personal(cls)
             readers |= dict.fromkeys((cls.event_type, *cls.formerly), _reader(cls))
         for name, parts in self.split.items():
             readers[name] = _splitter(parts)
         readers |= dict.fromkeys(self.removed, lambda _: ())
         object.__setattr__(self, "_readers", readers)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Decoders do not travel to Spark's workers: they are made again there."""
+        return EventTypes, (self.classes, dict(self.split), self.removed)
+
+    @property
+    def are_personal(self) -> bool:
+        """Whether something personal is in them."""
+        return any(cls.personal for cls in self.classes)
+
+    @property
+    def have_other_subjects(self) -> bool:
+        """Whether they are about somebody else than their stream."""
+        return any(cls.subject is not None for cls in self.classes)
 
     def data_of(self, event: DomainEvent) -> str:
         """Return an event as JSON, or refuse one that is not of these types."""

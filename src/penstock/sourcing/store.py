@@ -12,7 +12,9 @@ from penstock.schemas import JsonCodec
 from penstock.settings import Settings
 from penstock.sourcing.append import INSERT, INSERT_ONE, Append, Context, parameters
 from penstock.sourcing.database import Connection, Database
+from penstock.sourcing.personal import decrypted
 from penstock.sourcing.recorded import Recorded
+from penstock.sourcing.subject_keys import SubjectKeys
 
 Clock = Callable[[], datetime]
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -38,8 +40,9 @@ class EventStore:
             store.append(Append("account", "ada", 0, (Opened("Ada"),), account.types))
 
     A store is a schema of a database, the settings' own or one of its `connections`. Its events are on the
-    topics `bank.account`, one for each category, as soon as `penstock store publish bank` runs. `clock` says
-    when events happen, `size` how many connections it may hold.
+    topics `bank.account`, one for each category, as soon as `penstock store publish bank` runs. `keys` is the
+    connection to the database of the keys of personal data, the same unless given. `clock` says when events
+    happen, `size` how many connections it may hold.
     """
 
     def __init__(
@@ -48,6 +51,7 @@ class EventStore:
         settings: Settings,
         *,
         connection: str | None = None,
+        keys: str | None = None,
         clock: Clock = lambda: datetime.now(UTC),
         size: int = 8,
     ) -> None:
@@ -58,6 +62,8 @@ class EventStore:
         self.name, self.settings, self.connection_name = name, settings, connection
         self._clock = clock
         self.database = Database(settings.dsn(connection), name, size)
+        self._key_database = self.database if keys is None else Database(settings.dsn(keys), name, size)
+        self.keys = SubjectKeys(self._key_database)
         self._decode = JsonCodec(Recorded).decode
 
     def __enter__(self) -> Self:
@@ -68,10 +74,16 @@ class EventStore:
 
     def close(self) -> None:
         self.database.close()
+        self._key_database.close()
 
     def create(self) -> None:
         """Make the store's tables unless they are there."""
         self.database.create()
+        self.keys.create()
+
+    def erase(self, subject: str) -> None:
+        """Make what is personal of a subject unreadable, wherever it is: its key is deleted."""
+        self.keys.erase(subject)
 
     def topic(self, category: str) -> str:
         """Return the topic of a category's events."""
@@ -126,7 +138,7 @@ class EventStore:
         records = [] if records is None else records
         at = self._clock()
         for _ in range(3):
-            records[:] = [record for each in appends for record in each.records(at, context)]
+            records[:] = [record for each in appends for record in each.records(at, context, self.keys)]
             if not records or self._insert(connection, records, appends, command):
                 return records
             at = max(at, self._checked(connection, appends))
@@ -220,5 +232,5 @@ class EventStore:
             low, high = (low, page[-1].version) if backwards else (page[-1].version, high)
 
     def decoded(self, text: str) -> Recorded:
-        """Return a record of its JSON."""
-        return self._decode(text.encode())
+        """Return a record of its JSON, with what is personal in the clear, or None where it was erased."""
+        return decrypted(self._decode(text.encode()), self.keys)

@@ -53,7 +53,8 @@ class View:
 
     def at(self, records: DataFrame, time: datetime) -> DataFrame:
         """Return the whole view as it was at a time: what happened until then, that moment included."""
-        return self.finished(self.state(self.rows(records).where(F.col(self.time) <= _instant(time))))
+        moment = _instant(time)
+        return self.finished(self.state(self.rows(records).where(F.col(self.time) <= moment)))
 
     def between(self, records: DataFrame, before: datetime, after: datetime) -> DataFrame:
         """Return the keys whose rows differ between two times, with what they were and what they became."""
