@@ -84,9 +84,9 @@ class EventStore:
         self.database.create()
         self.keys.create()
 
-    def erase(self, subject: str) -> None:
-        """Make what is personal of a subject unreadable, wherever it is: its key is deleted."""
-        self.keys.erase(subject)
+    def erase(self, subject: str) -> bool:
+        """Make what is personal of a subject unreadable, wherever it is; return whether there was anything."""
+        return self.keys.erase(subject)
 
     def topic(self, category: str) -> str:
         """Return the topic of a category's events."""

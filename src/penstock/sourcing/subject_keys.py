@@ -31,6 +31,7 @@ _MAKE = """
 _ERASE = """
     INSERT INTO {schema}.subject_keys (subject, erased) VALUES (%s, now())
     ON CONFLICT (subject) DO UPDATE SET key = NULL, erased = coalesce(subject_keys.erased, now())"""
+_HAD_KEY = "SELECT key IS NOT NULL FROM {schema}.subject_keys WHERE subject = %s FOR UPDATE"
 
 
 class SubjectKeys:
@@ -75,12 +76,18 @@ class SubjectKeys:
                 hint="was it copied from elsewhere, or made with another table of keys?",
             ) from None
 
-    def erase(self, subject: str) -> None:
-        """Forget a subject's key, for ever: what was written with it can't be read by anybody."""
-        with self._database.asking("erase a key"), self._database.connection() as lent:
-            lent.execute(self._database.sql(_ERASE), [subject])
+    def erase(self, subject: str) -> bool:
+        """Forget a subject's key, for ever, and return whether it had one.
+
+        What was written with it can't be read by anybody, and nothing personal is written of it again.
+        """
+        sql, database = self._database.sql, self._database
+        with database.asking("erase a key"), database.connection() as lent, lent.transaction():
+            found = lent.execute(sql(_HAD_KEY), [subject]).fetchone()
+            lent.execute(sql(_ERASE), [subject])
         with self._lock:
             self._known.pop(subject, None)
+        return found == (True,)
 
     def _cipher(self, subject: str, *, make: bool) -> "AESGCM | None":
         with self._lock:
