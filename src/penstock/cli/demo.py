@@ -53,7 +53,7 @@ def _run(plan: Plan, status: Status) -> "FraudReport":
 
 @app.command()
 def bank(
-    rate: Annotated[int, typer.Option(min=1, help="Commands a second, of 16 writers.")] = 60,
+    rate: Annotated[int, typer.Option(min=1, help="Commands a second, of 16 writers.")] = 40,
     seconds: Annotated[int, typer.Option(min=1, help="How long it runs before it is killed.")] = 12,
 ) -> None:
     """Move money by commands and events; kill all readers with -9; check every event and every row.

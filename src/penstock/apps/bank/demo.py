@@ -38,7 +38,7 @@ class Plan:
     """How much is done, and for how long."""
 
     writers: int = 16
-    rate: int = 60  # commands a second
+    rate: int = 40  # commands a second
     accounts: int = 200
     seconds: float = 12.0  # before the kill
     after: float = 5.0  # behind the recovery

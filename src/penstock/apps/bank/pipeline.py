@@ -8,6 +8,7 @@ from penstock.sourcing import topic_of
 from penstock.targets import PostgresTable
 
 STORE = "bank"
+UNHURRIED = "5 seconds"  # between two batches of what nobody waits for
 accounts = topic_of(STORE, "account", partitions=2)
 bank = Pipeline("bank")
 
@@ -21,13 +22,18 @@ def balances(records: DataFrame) -> DataFrame:
 @bank.flow(
     reads={"records": accounts},
     writes=PostgresTable("bank_statements", key=("account", "month"), write="upsert"),
+    checkpoint_interval=UNHURRIED,
 )
 def statements(records: DataFrame) -> DataFrame:
     """What each account was paid, and paid out, in each month."""
     return views.statements(records)
 
 
-@bank.flow(reads={"records": accounts}, writes=PostgresTable("bank_movements", key="account"))
+@bank.flow(
+    reads={"records": accounts},
+    writes=PostgresTable("bank_movements", key="account"),
+    checkpoint_interval=UNHURRIED,
+)
 def movements(records: DataFrame) -> DataFrame:
     """Every movement of money, for the auditors."""
     return views.audit(records)
