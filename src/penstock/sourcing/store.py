@@ -85,7 +85,7 @@ class EventStore:
         self.keys.create()
 
     def erase(self, subject: str) -> bool:
-        """Make what is personal of a subject unreadable, wherever it is; return whether there was anything."""
+        """Make what is personal of a subject unreadable; return whether there was anything."""
         return self.keys.erase(subject)
 
     def topic(self, category: str) -> str:

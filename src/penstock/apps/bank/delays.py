@@ -40,6 +40,12 @@ class Delays:
         """How many commands are not in the view yet."""
         return len(self._waiting) + len(self._receipts)
 
+    @property
+    def oldest(self) -> float:
+        """When the oldest command that is not in the view yet was given; without any, that is to come."""
+        waiting = [*self._receipts.copy(), *self._waiting.copy()]
+        return min((begun for begun, _ in waiting), default=float("inf"))
+
     def _follow(self) -> None:
         with psycopg.connect(self._address, autocommit=True) as connection:
             while not self._over.wait(_EVERY):
