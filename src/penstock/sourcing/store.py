@@ -82,7 +82,7 @@ class EventStore:
         self.keys.create()
 
     def erase(self, subject: str) -> bool:
-        """Make what is personal of a subject unreadable, wherever it is; return whether there was anything."""
+        """Make what is personal of a subject unreadable, wherever it is; return whether it had a key."""
         return self.keys.erase(subject)
 
     def topic(self, category: str) -> str:
@@ -155,9 +155,8 @@ class EventStore:
         command: str | None,
     ) -> bool:
         statement = INSERT_ONE if len(records) == 1 else INSERT
-        topics = [self.topic(each.category) for each in records]
         try:
-            done = connection.execute(self.database.sql(statement), parameters(records, topics, command))
+            done = connection.execute(self.database.sql(statement), parameters(self.name, records, command))
         except psycopg.errors.UniqueViolation as error:
             if error.diag.constraint_name == "events_command":
                 raise self._repeated(connection, str(command)) from None
