@@ -42,9 +42,7 @@ def read(
     topic and partition.
     """
     chosen = settings or Settings.load()
-    rows = kafka_rows(
-        spark, chosen, [topic.name], streaming=streaming, start=start, end=end, options=options
-    )
+    rows = kafka_rows(spark, chosen, [topic.name], streaming=streaming, start=start, end=end, options=options)
     known = _known(topic, chosen, registry)
     return typed(rows, topic, known, counted=counted, strict=counted is None)
 
