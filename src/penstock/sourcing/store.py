@@ -29,6 +29,9 @@ _PAGE_OF = """
     SELECT record::text FROM {schema}.events
     WHERE topic = %s AND stream = %s AND version > %s AND version < %s AND at <= %s
     ORDER BY version {direction} LIMIT %s"""
+_STREAMS = """
+    SELECT stream FROM {schema}.events WHERE topic = %s AND version = 1 AND stream > %s
+    ORDER BY stream LIMIT %s"""
 _FOREVER = datetime.max.replace(tzinfo=UTC)
 _MOST = 2**63 - 1
 
@@ -206,6 +209,18 @@ class EventStore:
         with self.database.asking("read a version"), self.database.connection() as lent:
             found = lent.execute(self.database.sql(_LAST), [self.topic(category), stream]).fetchone()
             return int(found[0]) if found else 0
+
+    def streams(self, category: str) -> Iterator[str]:
+        """Yield the names of a category's streams, in their order."""
+        last = ""
+        while True:
+            with self.database.asking("list streams"), self.database.connection() as lent:
+                given = [self.topic(category), last, _PAGE]
+                page = [name for (name,) in lent.execute(self.database.sql(_STREAMS), given)]
+            yield from page
+            if len(page) < _PAGE:
+                return
+            last = page[-1]
 
     def read(
         self,

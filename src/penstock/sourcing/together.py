@@ -9,6 +9,8 @@ from penstock.events import new_id
 from penstock.sourcing.append import Context
 from penstock.sourcing.domain import Command
 from penstock.sourcing.handler import CommandHandler, Receipt, retried
+from penstock.sourcing.recorded import Recorded
+from penstock.sourcing.store import EventStore
 
 
 @dataclass(frozen=True)
@@ -29,29 +31,50 @@ def execute_together(
     causation: str | None = None,
 ) -> tuple[Receipt, ...]:
     """Handle commands to different streams of one store in one transaction; one refusal refuses all."""
+    if id is not None and (done := _store(commands).of_command(id)):
+        return _repeated(commands, done)
+    cause = causation or id or new_id()
+    context = Context(actor, correlation or cause, cause)
+    try:
+        return retried(lambda: once(commands, id, context))
+    except RepeatedCommandError as repeated:
+        return _repeated(commands, repeated.records)  # type: ignore[arg-type]
+
+
+def _store(commands: Sequence[Directed]) -> EventStore:
     if len({each.handler.store.name for each in commands}) != 1:
         raise ConfigurationError(
             "commands that are done together are for one store, and there is at least one"
         )
-    store = commands[0].handler.store
-    if id is not None and (done := store.of_command(id)):
-        return tuple(each.handler.repeated(each.stream, done) for each in commands)
-    cause = causation or id or new_id()
-    context = Context(actor, correlation or cause, cause)
-    try:
-        return retried(lambda: _once(commands, id, context))
-    except RepeatedCommandError as repeated:
-        records: Any = repeated.records
-        return tuple(each.handler.repeated(each.stream, records) for each in commands)
+    return commands[0].handler.store
 
 
-def _once(commands: Sequence[Directed], id: str | None, context: Context) -> tuple[Receipt, ...]:
+def _repeated(commands: Sequence[Directed], records: Sequence[Recorded]) -> tuple[Receipt, ...]:
+    """Return receipts of what was done before; a command that led to nothing then has none of its events."""
+    streams = {(each.category, each.stream) for each in records}
+    found = []
+    for each in commands:
+        category = each.handler.aggregate.category
+        if (category, each.stream) in streams or not _is_of(commands, streams):
+            found.append(each.handler.repeated(each.stream, records))
+        else:
+            version = each.handler.store.version(category, each.stream)
+            found.append(Receipt(category, each.stream, version, (), repeated=True))
+    return tuple(found)
+
+
+def _is_of(commands: Sequence[Directed], streams: set[tuple[str, str]]) -> bool:
+    return streams <= {(each.handler.aggregate.category, each.stream) for each in commands}
+
+
+def once(commands: Sequence[Directed], id: str | None, context: Context) -> tuple[Receipt, ...]:
+    """Handle commands together in one attempt, which may meet a conflict, or find that it was done before."""
+    store = _store(commands)
     loaded = [each.handler.load(each.stream) for each in commands]
     appends = [
         each.handler.decide(found, each.stream, each.command)
         for each, found in zip(commands, loaded, strict=True)
     ]
-    store = commands[0].handler.store
     records = store.append(*(each for each in appends if each.events), command=id, context=context)
     for each, found, append in zip(commands, loaded, appends, strict=True):
         each.handler.keep_if_due(each.stream, found, append)
