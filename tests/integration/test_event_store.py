@@ -70,6 +70,30 @@ def test_an_event_is_appended_once_at_the_version_that_was_expected(store):
     assert store.version("account", "nobody") == 0
 
 
+@pytest.mark.parametrize("count", [1, 3, 60])
+def test_one_some_and_many_follow_the_same_rules(store, settings, count):
+    events = [Opened('a\t"b"\n\\c\\n ü\u2028')] * count
+    stream = 'tab\tquote" back\\slash\nline ü'
+    append(store, stream, 0, *events, command=f"c\t{stream}")
+    append(store, stream, count, *events)
+    for expected in {0, count - 1, count + 1, 2 * count - 1, 2 * count + 1} - {2 * count}:
+        with pytest.raises(ConflictError) as caught:
+            append(store, stream, expected, *events)
+        assert caught.value.actual == 2 * count
+    with pytest.raises(RepeatedCommandError) as repeated:
+        append(store, stream, 2 * count, *events, command=f"c\t{stream}")
+    assert len(repeated.value.records) == count
+    records = list(store.read("account", stream))
+    assert [each.version for each in records] == list(range(1, 2 * count + 1))
+    assert {account.types.events_of(each) for each in records} == {(events[0],)}
+    assert [each for _, each in tail(store, follow=False)] == records
+    with psycopg.connect(settings.dsn().value) as connection:
+        append(store, "first", 0, connection=connection)
+        append(store, "other", 0)
+        with pytest.raises(ConflictError):  # its transaction is older than the event it would follow
+            append(store, "other", 1, *events, connection=connection)
+
+
 def test_an_event_says_who_when_and_why(store, accounts):
     before = datetime.now(UTC)
     accounts.execute("ada", Open("Ada"), actor="teller", correlation="visit-1", id="open-1")
@@ -313,7 +337,9 @@ def test_a_lost_connection_loses_and_doubles_nothing(store, settings):
         for version in range(150):
             while True:
                 try:
-                    append(store, f"w{number}", version)
+                    append(store, f"w{number}", version, command=f"{number}/{version}")
+                    break
+                except RepeatedCommandError:  # it was done, and its answer was lost
                     break
                 except StoreError:
                     time.sleep(0.05)
@@ -321,7 +347,7 @@ def test_a_lost_connection_loses_and_doubles_nothing(store, settings):
 
     def kill():
         with psycopg.connect(settings.dsn().value, autocommit=True) as connection:
-            while not stopped.wait(0.02):
+            while not stopped.wait(0.06):
                 connection.execute(
                     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
                     "WHERE application_name = %s ORDER BY random() LIMIT 2",

@@ -62,6 +62,7 @@ class EventTypes:
             readers[name] = _splitter(parts)
         readers |= dict.fromkeys(self.removed, lambda _: ())
         object.__setattr__(self, "_readers", readers)
+        object.__setattr__(self, "_known", frozenset(self.classes))
 
     def __reduce__(self) -> tuple[object, ...]:
         """Decoders do not travel to Spark's workers: they are made again there."""
@@ -79,7 +80,7 @@ class EventTypes:
 
     def data_of(self, event: DomainEvent) -> str:
         """Return an event as JSON, or refuse one that is not of these types."""
-        if type(event) not in self.classes:
+        if event.__class__ not in self._known:  # type: ignore[attr-defined]
             raise ConfigurationError(
                 f"{type(event).__name__} is not an event of this aggregate",
                 hint=f"add it to events=, beside {', '.join(cls.__name__ for cls in self.classes)}",

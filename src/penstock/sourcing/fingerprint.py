@@ -13,7 +13,7 @@ _SCALAR = (str, bytes, int, float, bool, type(None))
 def fingerprint(*parts: Any) -> str:
     """Return what changes when these change: functions, classes and values.
 
-    A function is its code and that of the functions and dataclasses of its own package which it names; a
+    A function is its code, and the functions and classes of its own package and the values that it names; a
     class is its fields and methods. What they reach in other packages is not looked at.
     """
     text = "\n".join(line for each in parts for line in _Walk(_package(each)).texts(each))
@@ -52,7 +52,8 @@ class _Walk:
             case set() | frozenset():
                 yield repr(sorted(repr(each) for each in thing))
             case _ if dataclasses.is_dataclass(thing):
-                yield from self._all((type(thing).__qualname__, vars(thing)))
+                held = {field.name: getattr(thing, field.name) for field in dataclasses.fields(thing)}
+                yield from self._all((type(thing).__qualname__, held))
             case _:
                 yield getattr(thing, "__qualname__", type(thing).__qualname__)
 
@@ -71,6 +72,8 @@ class _Walk:
                 yield from self.texts(value)
             elif isinstance(value, _SCALAR):
                 yield repr(value)
+            elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+                yield from self.texts(value)
 
     def _code(self, code: types.CodeType) -> Iterator[str]:
         yield f"{code.co_name} {code.co_code.hex()} {code.co_names} {code.co_varnames}"

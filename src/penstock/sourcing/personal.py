@@ -36,8 +36,6 @@ def check_personal(cls: type[DomainEvent]) -> None:
 
 def encrypted(record: Recorded, event: DomainEvent, keys: SubjectKeys) -> Recorded:
     """Return a record with its event's personal fields encrypted, which says so itself."""
-    if not event.personal:
-        return record
     subject = record.stream if event.subject is None else str(getattr(event, event.subject))
     named = replace(record, subject=subject, personal=list(event.personal))
     return replace(named, data=_changed(named, keys.encrypt))

@@ -10,8 +10,9 @@ import psycopg
 from penstock.errors import ConfigurationError, ConflictError, RepeatedCommandError, StoreError
 from penstock.schemas import JsonCodec
 from penstock.settings import Settings
-from penstock.sourcing.append import INSERT, INSERT_ONE, Append, Context, parameters
+from penstock.sourcing.append import Append, Context
 from penstock.sourcing.database import Connection, Database
+from penstock.sourcing.inserting import insert
 from penstock.sourcing.personal import decrypted
 from penstock.sourcing.recorded import Recorded
 from penstock.sourcing.subject_keys import SubjectKeys
@@ -85,7 +86,7 @@ class EventStore:
         self.keys.create()
 
     def erase(self, subject: str) -> bool:
-        """Make what is personal of a subject unreadable; return whether there was anything."""
+        """Make what is personal of a subject unreadable, wherever it is; return whether it had a key."""
         return self.keys.erase(subject)
 
     def topic(self, category: str) -> str:
@@ -157,15 +158,12 @@ class EventStore:
         appends: Sequence[Append],
         command: str | None,
     ) -> bool:
-        statement = INSERT_ONE if len(records) == 1 else INSERT
-        topics = [self.topic(each.category) for each in records]
         try:
-            done = connection.execute(self.database.sql(statement), parameters(records, topics, command))
+            return insert(self.database, connection, records, command)
         except psycopg.errors.UniqueViolation as error:
             if error.diag.constraint_name == "events_command":
                 raise self._repeated(connection, str(command)) from None
             raise self._conflict(connection, appends) from None
-        return done.rowcount == len(records)
 
     def _checked(self, connection: Connection, appends: Sequence[Append]) -> datetime:
         """Return the time of the newest event that the appended ones follow, or say what does not fit."""
