@@ -12,10 +12,12 @@ import pytest
 from tests.bank import Money, ProcessManager, check_conserved, check_over, states, wait_until_over
 
 from penstock.apps.bank.account import Close, Deposit, Open, Withdraw, account
+from penstock.apps.bank.expected import Book
 from penstock.apps.bank.transfer import RequestTransfer, transfer
 from penstock.apps.bank.transfers import Bank, next_step
+from penstock.apps.bank.writers import CountingStore, Writers
 from penstock.errors import ConfigurationError, RefusedError
-from penstock.sourcing import CommandHandler, Directed, EventStore, Process, Reaction, execute_together
+from penstock.sourcing import CommandHandler, Directed, EventStore, Process, Reaction, execute_together, tail
 from penstock.testing.listener import PointListener
 
 POINTS = ("process.before-command", "process.refused", "process.done", "process.before-position")
@@ -180,6 +182,32 @@ def test_commands_of_which_one_led_to_nothing_are_known_when_they_come_again(ban
     first, again = execute_together(both, id="x"), execute_together(both, id="x")
     assert [each.version for each in first] == [each.version for each in again]
     assert balance(bank, "a0") == 101
+
+
+def test_writers_know_what_they_paid_in(settings, unique):
+    names = [f"a{number}" for number in range(10)]
+    with CountingStore(f"s{unique}", settings, size=10) as store:
+        store.create()
+        with Writers(Bank(store), names, writers=8, rate=400) as writers:
+            writers.open_accounts(Decimal(100))
+            writers.start()
+            time.sleep(1.5)
+        Bank(store).process().run(follow=False)
+        book = Book.of(record for _, record in tail(store, follow=False))
+    assert (book.balances, book.under_way, book.unfinished) == (writers.paid_in, 0, 0)
+    assert len(book.transfers) == writers.transfers > 5
+    assert {"InsufficientFunds", "MoneyLeft"} <= {*writers.refused}
+    assert store.conflicts > 0
+    assert len(writers.receipts) == writers.accepted - writers.transfers
+
+
+def test_a_writer_that_breaks_is_heard_of(settings, unique):
+    with CountingStore(f"s{unique}", settings) as store:  # which has no tables
+        writers = Writers(Bank(store), ["a"], writers=1, rate=400)
+        writers.start()
+        time.sleep(0.3)
+        with pytest.raises(ConfigurationError, match="make it first"):
+            writers.stop()
 
 
 def test_a_process_goes_on_when_its_connections_are_ended(bank, money, settings):

@@ -1,11 +1,16 @@
 """The bank's views are what folding the log gives, whatever is killed; new readers come while it works."""
 
+import os
 import random
+import signal
+import subprocess
+import sys
 import time
 from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
 
+import psutil
 import psycopg
 import pytest
 from tests import quick
@@ -144,3 +149,27 @@ def test_through_kills_of_all_readers_views_are_what_the_log_gives(monkeypatch):
     assert report.ends["completed"] > 20
     assert report.ends["failed"] > 5
     assert report.delays
+
+
+@pytest.mark.long
+@pytest.mark.timeout(120)
+def test_ctrl_c_stops_all_of_the_demo_and_says_so(tmp_path):
+    with (tmp_path / "printed").open("wb") as printed:
+        command = [sys.executable, "-m", "penstock.cli", "demo", "bank"]
+        environment = os.environ | {"TMPDIR": str(tmp_path)}
+        demo = subprocess.Popen(
+            command, env=environment, stdout=printed, stderr=printed, preexec_fn=heed_ctrl_c
+        )
+    wait_for(lambda: "start publisher" in (tmp_path / "printed").read_text(), 60)
+    began = psutil.Process(demo.pid).children(recursive=True)
+    assert len(began) > 3
+    demo.send_signal(signal.SIGINT)
+    assert demo.wait(30) == 130
+    assert "nothing is left running" in (tmp_path / "printed").read_text()
+    _, alive = psutil.wait_procs(began, 5)
+    assert alive == []
+
+
+def heed_ctrl_c():
+    """What is started in the background by a shell ignores it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
