@@ -245,7 +245,7 @@ def test_killed_many_times_at_each_of_its_points(bank, money, settings, point):
 
 def _kill_at(bank, money, settings, point, kills):
     """Hold the process manager at a point each time it is started, and kill it there."""
-    held, is_rare = threading.Event(), point == "process.before-position"
+    held, is_rare = threading.Event(), point in ("process.refused", "process.before-position")
 
     def decide(reached, _):
         if reached == point and not held.is_set() and (is_rare or random.random() < 0.5):
@@ -255,7 +255,7 @@ def _kill_at(bank, money, settings, point, kills):
     with PointListener(decide) as listener:
         for _ in range(kills):
             held.clear()
-            money.request(30 if is_rare else 6)
+            money.request(60 if is_rare else 6)
             with ProcessManager(settings, bank.store.name, listener.environment):
                 assert held.wait(30), point
             check_conserved(bank, money)

@@ -86,9 +86,11 @@ class Process:
 
     def _run(self, stopped: threading.Event, follow: bool) -> None:
         at: Position | None = None
+        only = next(iter(self._aggregates)) if len(self._aggregates) == 1 else None
         with self._alone(stopped) as lock:
             start = position_of(self._store, self._reader)
-            for at, record in tail(self._store, after=start, stopped=stopped, follow=follow):
+            news = tail(self._store, after=start, category=only, stopped=stopped, follow=follow)
+            for at, record in news:
                 is_stored = self._handle(record, lock)
                 self.handled += 1
                 # A refusal leaves nothing in the store: seen again, it might be none any more.

@@ -23,7 +23,7 @@ _OF_TRANSFERS = (MoneySent, MoneyReceived, MoneyReturned)
 
 def movements(records: DataFrame) -> DataFrame:
     """Return a row for each event of an account: how it changed the balance."""
-    rows = records.transform(as_columns(account))
+    rows = records.transform(as_columns(account, Opened, *_IN, *_OUT, Closed))
     amounts = [*(_amount(cls) for cls in _IN), *(-_amount(cls) for cls in _OUT)]
     transfers = [F.col(cls.__name__)["transfer"] for cls in _OF_TRANSFERS]
     return rows.select(
