@@ -8,6 +8,7 @@ PenstockError
 │   ├── LeaseError             a queue's event was decided on after its lease was over
 │   ├── SinkError              a sink did not take a batch
 │   ├── SourceError            a captured database ended the stream, or did not answer
+│   ├── StorageError           an archive's folder or bucket did not answer
 │   ├── EngineError            Spark's Java process has ended: start the run again
 │   └── BufferFullError        the producer's buffer is full and the policy says raise
 ├── ConfigurationError         fix the settings, the machine or the declaration
@@ -31,6 +32,7 @@ PenstockError
 │   │   └── CaptureHeldError   another process runs it
 │   ├── ReplicaError           a replica that can't be as described, or can't go on
 │   │   └── ReplicaHeldError   another process runs it
+│   ├── ArchiveError           a topic's archive that can't be as described, or is damaged
 │   ├── LedgerError            a sink's ledger that doesn't fit the flow's checkpoint
 │   └── FencedError            another writer has taken over the sink
 ├── DataError                  fix the data
@@ -91,6 +93,10 @@ class SinkError(TryAgainError):
 
 class SourceError(TryAgainError):
     id = "try-again.source"
+
+
+class StorageError(TryAgainError):
+    id = "try-again.storage"
 
 
 class EngineError(TryAgainError):
@@ -208,6 +214,10 @@ class ReplicaError(ConfigurationError):
 
 class ReplicaHeldError(ReplicaError):
     id = "configuration.replica.held"
+
+
+class ArchiveError(ConfigurationError):
+    id = "configuration.archive"
 
 
 class FencedError(ConfigurationError):

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from penstock.cli import (
+    archive,
     capture,
     demo,
     flows,
@@ -33,6 +34,7 @@ flows.register(app)
 registry.register(app)
 search.register(app)
 app.add_typer(demo.app, name="demo")
+app.add_typer(archive.app, name="archive")
 app.add_typer(capture.app, name="capture")
 app.add_typer(replica.app, name="replica")
 app.add_typer(topics.app, name="topics")
