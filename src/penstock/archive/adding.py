@@ -35,7 +35,8 @@ def add(
     archive = _updated(known.find(topic), wanted, update=update)
     _refuse_table(broker, topic)
     _see_to_retention(broker, topic, retention_forever)
-    open_storage(archive.address, settings, connection).names("")  # whether it answers
+    # Who finds the files without Kafka learns from it what they are; and it shows whether they can be made.
+    open_storage(archive.address, settings, connection).put("archive.json", archive.to_json())
     known.put(archive)
     return archive
 
