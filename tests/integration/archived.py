@@ -19,7 +19,7 @@ def make_topic(settings, name, partitions=PARTITIONS):
     Broker(settings).ensure(name, partitions, KEPT)
 
 
-def produce(settings, topic, count, seed=0):
+def produce(settings, topic, count, seed=0, *, transactions=True):
     """Write records of every shape; some in transactions, of which some are aborted."""
     chance = random.Random(seed)
     with Producer(settings) as producer:
@@ -28,7 +28,11 @@ def produce(settings, topic, count, seed=0):
             value = None if number % 7 == 0 else b"%d" % number * chance.randint(1, 30)
             key = None if number % 5 == 0 else b"k%d" % (number % 11)
             producer.send_bytes(topic, key, value, partition=number % 2, headers=headers)
-    client = confluent_kafka.Producer({**settings.client(), "transactional.id": f"t.{topic}"})
+    if not transactions:
+        return
+    quick = {"enable.sparse.connections": False, "transactional.id": f"t.{topic}"}
+    client = confluent_kafka.Producer({**settings.client(), **quick})
+    client.list_topics(topic, timeout=10)
     client.init_transactions(10)
     for commits in (True, False, True, False):
         client.begin_transaction()

@@ -155,7 +155,7 @@ def test_a_stream_does_not_begin_in_the_midst_of_a_topic_in_silence(world):
     world.archive()
     world.send(range(300, 310))
     pipeline = pipeline_of(world, PostgresTable(world.name))
-    with pytest.raises(DataLossError, match="would begin in the midst of .* is in the topic's archive"):
+    with pytest.raises(DataLossError, match=r"would begin in the midst of .* is in the topic's archive"):
         world.run(pipeline)
     aware = pipeline_of(world, PostgresTable(world.name), options={"startingOffsets": "earliest"})
     world.run(aware)

@@ -110,7 +110,8 @@ class Archiver:
     def _drafts(self, partition: int, start: int, end: int) -> Iterator[tuple[Draft, int]]:
         """Yield full drafts, and what is left at the end, each with the offset that comes next.
 
-        Offsets without a record, as of aborted transactions, belong to the draft whose records they follow.
+        Offsets without a record, as of aborted transactions, belong to the draft whose records they follow,
+        or to one that has none.
         """
         draft = self._draft(start)
         with Cursor(self._archive.topic, self._settings, [partition], group="penstock.archive") as cursor:
@@ -123,8 +124,7 @@ class Archiver:
                     draft.add(row_of(message))
                 if self._is_stopped():
                     return
-        if draft.rows:
-            yield draft, end
+        yield draft, end
 
     def _draft(self, first: int) -> Draft:
         return Draft(first, self._archive.records, self._archive.size)

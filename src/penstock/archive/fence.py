@@ -1,14 +1,17 @@
 """One archiver of a topic at a time: whoever comes later takes over, and the other one finds out."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from confluent_kafka import KafkaException
 
-from penstock.errors import FencedError, PenstockError
+from penstock.errors import FencedError, SinkError
 from penstock.log.archive.declarations import STATE, State, own_topic
-from penstock.log.client import explain
-from penstock.log.transactional_producer import FENCED, TransactionalProducer
+from penstock.log.transactional_producer import FENCED
+from penstock.log.transactional_writer import TransactionalWriter
 from penstock.settings import Settings
+
+_TIMEOUT = 60_000  # milliseconds
 
 
 class Fence:
@@ -20,28 +23,22 @@ class Fence:
 
     def __init__(self, settings: Settings, topic: str) -> None:
         self._topic = topic
-        self._producer = TransactionalProducer(settings, f"penstock.archive.{topic}", "1 minute")
-        self._step(self._producer.open)
+        with self._explained():
+            id = f"penstock.archive.{topic}"
+            self._writer = TransactionalWriter(settings, id, own_topic(topic), _TIMEOUT)
 
     def note(self, state: State) -> None:
         """Write down how the archive is; raises if another archiver has taken over."""
-        self._step(lambda: self._write(state.to_json()))
+        with self._explained():
+            self._writer.write([], (STATE, state.to_json()))
 
-    def _write(self, value: bytes) -> None:
-        self._producer.begin()
-        self._producer.client.produce(own_topic(self._topic), value, b"state", partition=STATE)
-        self._producer.commit()
-
-    def _step(self, act: Callable[[], None]) -> None:
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
         try:
-            act()
-        except KafkaException as error:
-            raise self._explained(error) from error
-
-    def _explained(self, error: KafkaException) -> PenstockError:
-        if error.args[0].code() in FENCED:
-            return FencedError(
-                f"another process archives {self._topic!r} now",
-                hint="let one of the two run, and stop the other",
-            )
-        return explain(f"note how the archive of {self._topic!r} is", error.args[0], self._producer.listener)
+            yield
+        except SinkError as error:
+            cause = error.__cause__
+            if isinstance(cause, KafkaException) and cause.args[0].code() in FENCED:
+                hint = "let one of the two run, and stop the other"
+                raise FencedError(f"another process archives {self._topic!r} now", hint=hint) from error
+            raise

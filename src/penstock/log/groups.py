@@ -187,7 +187,11 @@ class _reader:
     """A client that looks into partitions and a group's positions, and joins nothing."""
 
     def __init__(self, settings: Settings, group: str, listener: ErrorListener) -> None:
-        demanded: Configuration = {"group.id": group, "enable.auto.commit": False}
+        demanded: Configuration = {
+            "group.id": group,
+            "enable.auto.commit": False,
+            "auto.offset.reset": "error",  # what Kafka no longer has may be in an archive
+        }
         self._client = TieredClient(settings, configuration(settings, {}, demanded, listener))
 
     def __enter__(self) -> Consumer:

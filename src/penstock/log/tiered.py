@@ -19,8 +19,8 @@ class TieredClient(confluent_kafka.Consumer):
     """A consumer of one topic, for which Kafka and the topic's archive are one log.
 
     It asks Kafka first. Only if Kafka says that a position is not there any more, the archive is looked for:
-    who reads what Kafka has pays nothing. The partition then rests in Kafka while its archived records are
-    handed out, and goes on there at the offset that comes next, so that nothing is read twice.
+    who reads what Kafka has pays nothing. The partition then rests in Kafka, still assigned, while its
+    archived records are handed out, and goes on there at the offset that comes next.
     """
 
     def __init__(self, settings: Settings, configuration: dict[str, Any]) -> None:
@@ -33,11 +33,11 @@ class TieredClient(confluent_kafka.Consumer):
 
     def poll(self, timeout: float = -1) -> Message | None:
         """Return a message of Kafka's or, in turn, of the archive."""
-        if self._archived:
-            found = self.consume(1, 0)
-        else:
+        if not self._archived:
             message = super().poll(timeout)
-            found = self._noted([message]) if message is not None else []
+            if message is None or self._noted([message]):
+                return message
+        found = self.consume(1, 0)
         return found[0] if found else None
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
@@ -51,14 +51,16 @@ class TieredClient(confluent_kafka.Consumer):
 
     def seek(self, partition: TopicPartition) -> None:
         """Go on at another offset, wherever that is."""
-        super().seek(partition)
+        if self._archived.pop(partition.partition, None) is None:
+            super().seek(partition)
+        else:  # Kafka's client has given it up, and lets nobody seek in it
+            super().incremental_unassign([partition])
+            super().incremental_assign([partition])
         self._positions[partition.partition] = partition.offset
-        if self._archived.pop(partition.partition, None) is not None:
-            super().resume([partition])
 
     def assign(self, partitions: list[TopicPartition]) -> None:
         """Read these partitions, and no others."""
-        self._leave_archive(list(self._archived))
+        self._archived.clear()
         self._positions = {each.partition: each.offset for each in partitions}
         super().assign(partitions)
 
@@ -69,19 +71,14 @@ class TieredClient(confluent_kafka.Consumer):
 
     def incremental_unassign(self, partitions: list[TopicPartition]) -> None:
         """Read these partitions no longer."""
-        self._leave_archive([each.partition for each in partitions])
+        for each in partitions:
+            self._archived.pop(each.partition, None)
         super().incremental_unassign(partitions)
 
     def unassign(self) -> None:
         """Read nothing."""
-        self._leave_archive(list(self._archived))
+        self._archived.clear()
         super().unassign()
-
-    def _leave_archive(self, partitions: list[int]) -> None:
-        """Let partitions no longer rest in Kafka: they may be read there when they come back."""
-        left = [self._archived.pop(each) for each in partitions if each in self._archived]
-        if left:
-            super().resume([each.place for each in left])
 
     def get_watermark_offsets(
         self, partition: TopicPartition, timeout: float = TIMEOUT, cached: bool = False
@@ -121,6 +118,8 @@ class TieredClient(confluent_kafka.Consumer):
         topic, partition, kind = error.topic(), error.partition(), error.error()
         if kind is None or kind.code() != KafkaError._AUTO_OFFSET_RESET or topic is None or partition is None:
             return False
+        if partition in self._archived:
+            return True  # it is said of a former assignment, too
         at = TopicPartition(topic, partition, self._positions.get(partition, -1))
         first, end = super().get_watermark_offsets(at, timeout=TIMEOUT)
         if first <= at.offset <= end:
@@ -128,8 +127,7 @@ class TieredClient(confluent_kafka.Consumer):
         history = self._history(topic, again=True) if 0 <= at.offset < first else None
         if history is None or history.read(partition, at.offset) is None:
             return False
-        super().pause([at])
-        self._archived[partition] = _Reading(history, at, error)
+        self._archived[partition] = _Reading(history, at)
         return True
 
     def _history(self, topic: str, *, again: bool = False) -> "History | None":
@@ -141,49 +139,47 @@ class TieredClient(confluent_kafka.Consumer):
         return self._histories[topic]
 
     def _from_archive(self, size: int) -> list[Message]:
-        """Messages of the partitions that are read from the archive, of each a part."""
+        """Messages of the partitions that are read from the archive, of each a part.
+
+        They go on in Kafka where the archive ends, and not as soon as Kafka has what comes next: to ask it
+        could take as long as it waits for records of other partitions.
+        """
         found = list[Message]()
-        for partition, reading in list(self._archived.items()):
+        for reading in list(self._archived.values()):
+            share = max(1, (size - len(found)) // len(self._archived or (1,)))
+            found += reading.take(share)
+            if reading.is_at_end:
+                self.seek(reading.place)
             if len(found) >= size:
                 break
-            share = max(1, (size - len(found)) // len(self._archived))
-            some = reading.take(share)
-            found += some or self._next_segment(partition, reading)
         return found
-
-    def _next_segment(self, partition: int, reading: "_Reading") -> list[Message]:
-        """Go on in Kafka if it has what comes next, or else in the archive; if nobody has it, say so."""
-        first, _ = super().get_watermark_offsets(reading.place, timeout=TIMEOUT)
-        if reading.place.offset >= first:
-            self.seek(reading.place)
-        elif not reading.open():
-            self._leave_archive([partition])
-            return [reading.error]
-        return []
 
 
 class _Reading:
-    """A partition that is read from an archive, and its place; `error` is what Kafka said of that."""
+    """A partition that is read from an archive, and the place that comes next."""
 
-    def __init__(self, history: "History", place: TopicPartition, error: Message) -> None:
-        self.place, self.error = place, error
+    def __init__(self, history: "History", place: TopicPartition) -> None:
+        self.place, self.is_at_end = place, False
         self._history, self._next = history, place.offset
         self._messages: Iterator[Received] = iter(())
 
-    def open(self) -> bool:
-        """Open the segment that comes next; False if there is none."""
+    def take(self, size: int) -> list["Received"]:
+        """Return the next messages; none only if the archive is at its end."""
+        found = list(islice(self._messages, size))
+        while not found and self._is_open():
+            found = list(islice(self._messages, size))
+        self.place.offset = found[-1].offset() + 1 if found else self._next
+        return found
+
+    def _is_open(self) -> bool:
+        """Open the segment that comes next, if there is one."""
         from penstock.log.archive.rows import message_of
 
         topic, partition = self.place.topic, self.place.partition
-        found = self._history.read(partition, self.place.offset)
+        found = self._history.read(partition, self._next)
         if found is None:
+            self.is_at_end = True
             return False
         rows, self._next = found
         self._messages = (message_of(topic, partition, row) for row in rows)
         return True
-
-    def take(self, size: int) -> list["Received"]:
-        """Return messages of the segment that is open; none if it is at its end."""
-        found = list(islice(self._messages, size))
-        self.place.offset = found[-1].offset() + 1 if found else self._next
-        return found

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.errors import ArchiveError
@@ -53,6 +53,7 @@ def test_gaps_are_what_no_segment_holds(ranges, start, end):
     assert found == set(range(start, end)) - held(ranges)
 
 
+@settings(deadline=None)
 @given(rows(), st.integers(0, 500))
 def test_checksums_add_up_however_the_log_is_cut(some, cut):
     before, after = ([row for row in some if (row.offset < cut) is side] for side in (True, False))
@@ -62,6 +63,7 @@ def test_checksums_add_up_however_the_log_is_cut(some, cut):
     assert Checksum.parse(str(whole)) == whole
 
 
+@settings(deadline=None)
 @given(rows(), st.integers(0, 500))
 def test_a_file_gives_back_what_was_written_in_the_order_of_the_log(some, start):
     footer = footer_of("orders", "u1", Segment(3, 0, 501), some)
