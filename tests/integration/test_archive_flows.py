@@ -9,7 +9,7 @@ import pytest
 from tests.integration.archived import make_archive, move
 from tests.s3_server import s3_server
 
-from penstock.errors import DataLossError, SetupError
+from penstock.errors import FlowError, SetupError
 from penstock.events import Event
 from penstock.log import Broker, Consumer, Producer, Topic, apply
 from penstock.log.archive.declarations import Declarations
@@ -112,20 +112,26 @@ def pipeline_of(world, target, **more):
 
 
 def replayed(world, name):
-    """What a replay writes into a topic of its own, in the order of each partition, with its provenance."""
+    """What a replay makes of each partition, in the order in which it was written, with its provenance."""
     named, target = replace(world, name=name), Topic(f"{name}.large", Sale, key="shop")
     named.run(pipeline_of(named, target, mode="replay"))
     with Consumer(target, world.settings) as consumer:
         found = list(consumer.records(idle="1 second"))
-    origin = [dict(record.headers)["penstock.made-by"].split()[-1] for record in found]
-    return [(r.partition, r.event.shop, r.event.pieces, o) for r, o in zip(found, origin, strict=True)]
+    made = [
+        (*dict(record.headers)["penstock.made-by"].decode().split()[-1].split("/"), record.event)
+        for record in found
+    ]
+    return {
+        partition: [(at, event.shop, event.pieces) for _, part, at, event in made if part == partition]
+        for partition in ("0", "1")
+    }
 
 
 def test_a_replay_over_the_archive_gives_what_it_gave_before(world):
     before = replayed(world, f"{world.name}b")
     world.archive()
     after = replayed(world, f"{world.name}c")
-    assert len(before) == 100
+    assert sum(map(len, before.values())) == 100
     assert after == before
     letters = Topic(f"{world.sales.name}.dead-letters", Sale)
     with Consumer(letters, world.settings) as consumer:
@@ -139,7 +145,6 @@ def test_a_flow_that_ran_is_verified_and_rebuilt_from_the_archive(world):
     world.run(pipeline)
     before = world.ask(f"select shop, pieces from {world.name}")
     world.archive()
-    assert [each.ok for each in verify(pipeline, world.settings, world.spark)] == [True, True]
     world.send(range(300, 330))
     world.run(pipeline)
     assert [each.ok for each in verify(pipeline, world.settings, world.spark)] == [True, True]
@@ -155,7 +160,7 @@ def test_a_stream_does_not_begin_in_the_midst_of_a_topic_in_silence(world):
     world.archive()
     world.send(range(300, 310))
     pipeline = pipeline_of(world, PostgresTable(world.name))
-    with pytest.raises(DataLossError, match=r"would begin in the midst of .* is in the topic's archive"):
+    with pytest.raises(FlowError, match=r"would begin in the midst of .* is in the topic's archive"):
         world.run(pipeline)
     aware = pipeline_of(world, PostgresTable(world.name), options={"startingOffsets": "earliest"})
     world.run(aware)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 
-from penstock.errors import DataLossError, TopicError
+from penstock.errors import FlowError, TopicError
 from penstock.log import Broker, Table
 from penstock.log.archive.tiers import Tiers
 from penstock.pipeline.checkpoint import Checkpoint
@@ -57,7 +57,7 @@ class ReadTopics:
             return
         archived = next((each.name for each in self._job.topics if self._tiers.history(each.name)), None)
         if archived is not None:
-            raise DataLossError(
+            raise FlowError(
                 f"flow {self._job.label!r} would begin in the midst of {archived!r}: what came before is in "
                 "the topic's archive, and a stream reads Kafka only",
                 hint="`penstock rebuild` makes a table from the archive, and the flow goes on behind it; "

@@ -85,7 +85,7 @@ class Disk(Storage):
             _sync_folder(path.parent)
 
     def uri(self, name: str) -> str:
-        return Path(self._path(name)).as_uri()
+        return f"file://{self._path(name)}"  # as it is: Hadoop takes what is quoted for a part of the name
 
 
 class Bucket(Storage):
