@@ -380,6 +380,20 @@ def test_an_archive_is_added_once_and_changed_by_update(settings, unique, tmp_pa
     assert status(settings, unique).keep == "3 days"
 
 
+def test_an_archive_that_was_removed_and_added_again_goes_on(settings, topic, tmp_path):
+    produce(settings, topic, 100, transactions=False)
+    before = rows(settings, topic)
+    make_archive(settings, topic, tmp_path)
+    move(settings, topic)
+    Declarations(settings).remove(topic)
+    assert rows(settings, topic) == {0: [], 1: [], 2: []}
+    add(topic, str(tmp_path), settings, every="1 hour")
+    assert rows(settings, topic) == before
+    checked = check(topic, settings)
+    assert all(each.ok for each in checked)
+    assert sum(each.checksum.count for each in checked) == 100
+
+
 def test_records_that_kafka_lost_before_are_an_error_until_they_are_accepted(settings, topic, tmp_path):
     produce(settings, topic, 100)
     make_archive(settings, topic, tmp_path, keep="1 hour")

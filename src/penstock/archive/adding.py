@@ -9,6 +9,7 @@ from penstock.log.archive.declarations import Declarations
 from penstock.log.archive.storage import open_storage
 from penstock.settings import Settings
 
+_DESCRIPTION = "archive.json"
 FOREVER = {"retention.ms": "-1", "retention.bytes": "-1"}
 
 
@@ -18,8 +19,8 @@ def add(
     settings: Settings,
     *,
     connection: str | None = None,
-    keep: str = "7 days",
-    every: str = "10 minutes",
+    keep: str | None = None,
+    every: str | None = None,
     retention_forever: bool = False,
     update: bool = False,
 ) -> Archive:
@@ -31,20 +32,25 @@ def add(
     broker, known = Broker(settings), Declarations(settings)
     broker.topic(topic)
     begins = {number: first for number, (first, _) in broker.offsets(topic).items()}
-    wanted = Archive(topic, to, broker.topic_ids([topic])[topic], connection, keep, every, begins=begins)
-    archive = _updated(known.find(topic), wanted, update=update)
+    wanted = Archive(topic, to, broker.topic_ids([topic])[topic], connection, begins=begins)
+    found = _updated(known.find(topic), wanted, settings, update=update)
+    archive = replace(found, keep=keep or found.keep, every=every or found.every)
     _refuse_table(broker, topic)
     _see_to_retention(broker, topic, retention_forever)
-    # Who finds the files without Kafka learns from it what they are; and it shows whether they can be made.
-    open_storage(archive.address, settings, connection).put("archive.json", archive.to_json())
-    known.put(archive)
+    declare(archive, settings)
     return archive
 
 
-def _updated(known: Archive | None, wanted: Archive, *, update: bool) -> Archive:
+def declare(archive: Archive, settings: Settings) -> None:
+    """Write an archive down, first beside its files: who finds them without Kafka learns what they are."""
+    open_storage(archive.address, settings, archive.connection).put(_DESCRIPTION, archive.to_json())
+    Declarations(settings).put(archive)
+
+
+def _updated(known: Archive | None, wanted: Archive, settings: Settings, *, update: bool) -> Archive:
     """What is to be written down; files that are there stay where they are."""
     if known is None or known.topic_id != wanted.topic_id:
-        return wanted
+        return _taken_up(wanted, settings)
     if (known.to, known.connection) != (wanted.to, wanted.connection):
         raise ArchiveError(
             f"topic {known.topic!r} is archived in {known.to}, not in {wanted.to}",
@@ -54,7 +60,16 @@ def _updated(known: Archive | None, wanted: Archive, *, update: bool) -> Archive
         raise ArchiveError(
             f"topic {known.topic!r} has an archive already", hint="add --update to change --keep and --every"
         )
-    return replace(known, keep=wanted.keep, every=wanted.every)
+    return known
+
+
+def _taken_up(wanted: Archive, settings: Settings) -> Archive:
+    """An archive that was removed, and is added again, goes on with the files that are there."""
+    found = open_storage(wanted.address, settings, wanted.connection).read(_DESCRIPTION)
+    if found is None:
+        return wanted
+    former = Archive.from_json(found)
+    return replace(wanted, begins=former.begins, lost=former.lost)
 
 
 def _refuse_table(broker: Broker, topic: str) -> None:

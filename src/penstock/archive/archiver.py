@@ -132,7 +132,8 @@ class Archiver:
     def _publish(self, partition: int, draft: Draft, following: int) -> None:
         """Make a segment: its name appears when all of it is stored, and its manifest after that."""
         archive, segment = self._archive, Segment(partition, draft.first, following)
-        footer = footer_of(archive.topic, archive.topic_id, segment, draft.rows)
+        latest = self._latest_before(segment)
+        footer = footer_of(archive.topic, archive.topic_id, segment, draft.rows, latest)
         content = encoded(footer, draft.rows)
         before = total_up_to(self._history, partition, draft.first)
         manifest = Manifest.of(footer, content, before, time.time())
@@ -145,6 +146,11 @@ class Archiver:
         self._history.storage.put(segment.manifest, manifest.to_json())
         self._reached[partition] = following
         reach("archive.noted", archive.topic)
+
+    def _latest_before(self, segment: Segment) -> int:
+        """The newest time in the segments before one."""
+        before = [each for each in self._history.segments(segment.partition) if each < segment]
+        return self._history.file(before[-1]).footer.latest if before else 0
 
     def _see_to_unfinished(self, partition: int) -> None:
         """Remove what a process that was killed has left half written; write manifests that it has not."""

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
+from penstock.archive.adding import declare
 from penstock.log import Broker
 from penstock.log.archive.archive import Archive
-from penstock.log.archive.declarations import Declarations
 from penstock.log.archive.history import History
 from penstock.log.archive.segment import gaps
 from penstock.log.ranges import Range
@@ -20,7 +20,7 @@ def accept_losses(archive: Archive, settings: Settings) -> Archive:
             lost[partition] = tuple(sorted([*archive.lost.get(partition, ()), *found]))
     accepted = replace(archive, lost=lost)
     if accepted != archive:
-        Declarations(settings).put(accepted)
+        declare(accepted, settings)
     return accepted
 
 

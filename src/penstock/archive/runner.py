@@ -54,6 +54,8 @@ class ArchiveRunner:
             if self._failed and (once or len(self._failed) >= len(archives)):
                 raise next(iter(self._failed.values()))
             if once:
+                if not archives:
+                    self._log("no topic has an archive: `penstock archive add` adds one")
                 return
             self._stopped.wait(_GLANCE)
         for name in self._archivers:

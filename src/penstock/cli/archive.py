@@ -26,8 +26,12 @@ def add(
     connection: Annotated[
         str | None, typer.Option(help="Of penstock.toml, for S3: url, region, access_key, secret_key.")
     ] = None,
-    keep: Annotated[str, typer.Option(help="How long Kafka keeps what is archived.")] = "7 days",
-    every: Annotated[str, typer.Option(help="How often what is new is archived.")] = "10 minutes",
+    keep: Annotated[
+        str | None, typer.Option(help="How long Kafka keeps what is archived; 7 days by default.")
+    ] = None,
+    every: Annotated[
+        str | None, typer.Option(help="How often what is new is archived; every 10 minutes by default.")
+    ] = None,
     retention_forever: Annotated[
         bool, typer.Option("--retention-forever", help="Let Kafka delete nothing by itself.")
     ] = False,

@@ -125,7 +125,7 @@ class TieredClient(confluent_kafka.Consumer):
         if first <= at.offset <= end:
             return True
         history = self._history(topic, again=True) if 0 <= at.offset < first else None
-        if history is None or history.read(partition, at.offset) is None:
+        if history is None or not history.holds(partition, at.offset):
             return False
         self._archived[partition] = _Reading(history, at)
         return True

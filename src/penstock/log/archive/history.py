@@ -1,7 +1,9 @@
 """History: what an archive holds of a topic, read partition by partition."""
 
+from bisect import bisect_left
 from collections.abc import Iterator
 
+from penstock.errors import AuthorizationError
 from penstock.log.archive.archive import Archive
 from penstock.log.archive.declarations import Declarations
 from penstock.log.archive.parquet import SegmentFile
@@ -38,6 +40,10 @@ class History:
         found = self.segments(partition)
         return reached_from(found, found[0].first) if found else None
 
+    def holds(self, partition: int, offset: int) -> bool:
+        """Whether a segment has an offset in its range."""
+        return any(each.holds(offset) for each in self.segments(partition))
+
     def parts(self, partition: int, start: int, end: int) -> list[Part]:
         """Return what is to be read for an offset range, as far as it is archived."""
         return cover(self.segments(partition), start, end)
@@ -55,7 +61,9 @@ class History:
 
     def first_since(self, partition: int, timestamp: int) -> int | None:
         """Return the first offset that has a time, in milliseconds, or a later one."""
-        for each in self.segments(partition):
+        segments = self.segments(partition)
+        begin = bisect_left(segments, timestamp, key=lambda each: self.file(each).footer.latest)
+        for each in segments[begin:]:
             file = self.file(each)
             if file.footer.newest >= timestamp:
                 found = file.first_since(timestamp)
@@ -66,7 +74,10 @@ class History:
 
 def find_history(settings: Settings, topic: str) -> History | None:
     """Return what is archived of a topic, if it is; an archive of one that had its name is not its own."""
-    archive = Declarations(settings).find(topic)
+    try:
+        archive = Declarations(settings).find(topic)
+    except AuthorizationError:  # who may not see archives has what Kafka has
+        return None
     if archive is None or Broker(settings).topic_ids([topic]).get(topic) != archive.topic_id:
         return None
     return History.open(archive, settings)

@@ -41,6 +41,7 @@ class Footer:
     checksum: Checksum
     oldest: int  # milliseconds, as the newest
     newest: int
+    latest: int  # the newest of all segments up to this one, by which a moment is searched for
 
     def to_metadata(self) -> dict[str, str]:
         named = {
@@ -52,29 +53,30 @@ class Footer:
             "checksum": self.checksum,
             "oldest": self.oldest,
             "newest": self.newest,
+            "latest": self.latest,
         }
         return {_MARK + name: str(value) for name, value in named.items()}
 
     @classmethod
     def from_metadata(cls, metadata: dict[bytes, bytes]) -> "Footer":
         found = {name.decode(): value.decode() for name, value in metadata.items()}
-        numbers = (int(found[_MARK + name]) for name in ("partition", "first", "next", "oldest", "newest"))
-        partition, first, following, oldest, newest = numbers
+        names = ("partition", "first", "next", "oldest", "newest", "latest")
+        partition, first, following, *times = (int(found[_MARK + name]) for name in names)
         return cls(
             found[_MARK + "topic"],
             found[_MARK + "topic-id"],
             Segment(partition, first, following),
             Checksum.parse(found[_MARK + "checksum"]),
-            oldest,
-            newest,
+            *times,
         )
 
 
-def footer_of(topic: str, topic_id: str, segment: Segment, rows: Sequence[Row]) -> Footer:
-    """Return what the file of some rows is to say of itself."""
+def footer_of(topic: str, topic_id: str, segment: Segment, rows: Sequence[Row], latest: int = 0) -> Footer:
+    """Return what the file of some rows is to say of itself; `latest` is that of the segment before it."""
     times = [row.timestamp for row in rows]
+    oldest, newest = min(times, default=0), max(times, default=0)
     checksum = Checksum.of(segment.partition, rows)
-    return Footer(topic, topic_id, segment, checksum, min(times, default=0), max(times, default=0))
+    return Footer(topic, topic_id, segment, checksum, oldest, newest, max(newest, latest))
 
 
 def encoded(footer: Footer, rows: Sequence[Row]) -> bytes:
