@@ -2,10 +2,12 @@
 
 import os
 import random
+import signal
 import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +19,7 @@ from tests.s3_server import s3_server
 
 from penstock.archive import Archiver, ArchiveRunner, add, check
 from penstock.archive.status import status
-from penstock.errors import ArchiveError, FencedError, LogError, TopicError
+from penstock.errors import ArchiveError, FencedError, LogError, StorageError, TopicError
 from penstock.events import Event
 from penstock.log import (
     Broker,
@@ -35,12 +37,6 @@ from penstock.log.archive.history import History, find_history
 from penstock.log.tail import tail
 from penstock.testing import PointListener
 
-MOVE = """
-import sys
-from penstock.archive import ArchiveRunner
-from penstock.settings import Settings
-ArchiveRunner(Settings.load(), sys.argv[1:]).run(once=True)
-"""
 POINTS = [
     f"archive.{each}" for each in ("read", "fenced", "temporary", "published", "noted", "verified", "deleted")
 ]
@@ -175,6 +171,32 @@ def test_a_slow_reader_does_not_notice_that_the_boundary_moves(settings, steps, 
     assert sorted(number for each in seen.values() for _, number in each) == list(range(3000))
 
 
+def read_into(seen, consumer):
+    for record in consumer.records(idle="600 ms"):
+        seen.append(record.event.number)
+
+
+def test_a_disk_that_is_gone_for_a_while_loses_nothing(settings, steps, tmp_path):
+    send(settings, steps, range(300))
+    make_archive(settings, steps.name, tmp_path / "archive")
+    move(settings, steps.name)
+    send(settings, steps, range(300, 400))
+    seen = []
+    with reader(settings, steps) as consumer:
+        for record in consumer.records(idle="600 ms"):
+            seen.append(record.event.number)
+            if len(seen) == 150:
+                (tmp_path / "archive").rename(tmp_path / "gone")
+                break
+        for _ in range(2):
+            with pytest.raises(StorageError, match="is not there; is the disk mounted"):
+                read_into(seen, consumer)
+        (tmp_path / "gone").rename(tmp_path / "archive")
+        seen += numbers(consumer)
+    assert sorted(set(seen)) == list(range(400))
+    assert len(seen) == 401  # the one at which the loop was left is read again
+
+
 def test_records_that_nobody_has_are_an_error_and_not_a_jump(settings, steps, tmp_path):
     send(settings, steps, range(200))
     archive = make_archive(settings, steps.name, tmp_path)
@@ -190,32 +212,49 @@ def test_records_that_nobody_has_are_an_error_and_not_a_jump(settings, steps, tm
     assert [(each.kind, each.partition, each.first, each.next) for each in holes] == [("hole", 0, 40, 80)]
 
 
-def run(settings, topic, *, points, data):
-    command = [sys.executable, "-c", MOVE, topic]
-    environment = {**settings.environment(), "PENSTOCK_DATA": str(data), **points.environment}
-    return subprocess.Popen(command, env={**_outer(), **environment}, stdout=subprocess.DEVNULL)
+class Archivers:
+    """Processes that archive a topic once, one after the other, and pass crash points on their way."""
 
+    def __init__(self, settings, topic, decide):
+        self.points, self._topic = PointListener(decide), topic
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PENSTOCK_")}
+        environment |= settings.environment() | self.points.environment
+        command = [sys.executable, str(Path(__file__).with_name("archive_worker.py"))]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self._process = subprocess.Popen(command, env=environment, text=True, **pipes)
 
-def _outer():
-    return {name: value for name, value in os.environ.items() if not name.startswith("PENSTOCK_")}
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._process.kill()
+        self._process.wait()
+        self.points.close()
+
+    def start(self):
+        self._process.stdin.write(f"{self._topic}\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+    def kill(self, number):
+        with suppress(ProcessLookupError):
+            os.kill(number, signal.SIGKILL)
+        assert self._process.stdout.readline() == "ended\n"
 
 
 def test_killed_at_any_point_it_leaves_the_log_whole(settings, topic, tmp_path):
-    archive = make_archive(settings, topic, tmp_path / "archive")
+    archive, wanted, held = make_archive(settings, topic, tmp_path), [""], threading.Event()
     whole = rows(settings, topic)
-    for number, point in enumerate(POINTS):
-        produce(settings, topic, 100, seed=number, transactions=number % 3 == 0)
-        before, whole = whole, rows(settings, topic)
-        assert all(whole[each][: len(before[each])] == before[each] for each in whole), point
-        held = threading.Event()
-        with PointListener(
-            lambda at, _, wanted=point, held=held: at == wanted and (held.set() or True)
-        ) as points:
-            process = run(settings, topic, points=points, data=tmp_path / "data")
-            assert held.wait(60), point
-            process.kill()
-            process.wait()
-        assert rows(settings, topic) == whole, point
+    with Archivers(settings, topic, lambda at, _: at == wanted[0] and (held.set() or True)) as archivers:
+        for number, wanted[0] in enumerate(POINTS):
+            produce(settings, topic, 100, seed=number, transactions=number % 3 == 0)
+            before, whole = whole, rows(settings, topic)
+            assert all(whole[each][: len(before[each])] == before[each] for each in whole), wanted
+            process = archivers.start()
+            assert held.wait(60), wanted
+            archivers.kill(process)
+            held.clear()
+            assert rows(settings, topic) == whole, wanted
     move(settings, topic)
     assert rows(settings, topic) == whole
     assert set(kafka_has(settings, topic).values()) == {0}
@@ -226,24 +265,27 @@ def test_killed_at_any_point_it_leaves_the_log_whole(settings, topic, tmp_path):
 @pytest.mark.long
 @pytest.mark.timeout(600)
 def test_killed_at_random_moments_it_leaves_the_log_whole(settings, topic, tmp_path):
-    archive, chance = make_archive(settings, topic, tmp_path / "archive", records=25), random.Random(3)
-    count = 0
-    for number in range(25):
-        produce(settings, topic, 150, seed=number)
-        before = rows(settings, topic)
-        count = sum(map(len, before.values()))
-        with PointListener(lambda *_: False) as points:
-            process = run(settings, topic, points=points, data=tmp_path / "data")
-            while not points.passed and process.poll() is None:
-                time.sleep(0.01)
-            time.sleep(chance.uniform(0, 1.0))
-            process.kill()
-            process.wait()
-        assert rows(settings, topic) == before
+    archive, chance = make_archive(settings, topic, tmp_path, records=25), random.Random(3)
+    with Archivers(settings, topic, lambda *_: False) as archivers:
+        for number in range(40):
+            produce(settings, topic, 150, seed=number)
+            before, passed = rows(settings, topic), archivers.points.passed.total()
+            process = archivers.start()
+            until(lambda passed=passed: archivers.points.passed.total() > passed)
+            time.sleep(chance.uniform(0, 0.8))
+            archivers.kill(process)
+            assert rows(settings, topic) == before
     move(settings, topic)
-    assert sum(map(len, rows(settings, topic).values())) == count
+    assert rows(settings, topic) == before
     assert files(archive, "*.tmp") == []
     assert all(each.ok and not each.findings for each in check(topic, settings))
+
+
+def until(is_so):
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_of_two_archivers_the_later_one_goes_on(settings, topic, tmp_path):

@@ -29,11 +29,12 @@ class TieredClient(confluent_kafka.Consumer):
         self._histories: dict[str, History | None] = {}
         self._archived: dict[int, _Reading] = {}  # the partitions that are read from the archive at present
         self._positions: dict[int, int] = {}  # where the others are
+        self._lost: dict[int, Message] = {}  # what Kafka has said that it no longer has
         self._is_kafkas_turn = True
 
     def poll(self, timeout: float = -1) -> Message | None:
         """Return a message of Kafka's or, in turn, of the archive."""
-        if not self._archived:
+        if not self._archived and not self._lost:
             message = super().poll(timeout)
             if message is None or self._noted([message]):
                 return message
@@ -41,13 +42,16 @@ class TieredClient(confluent_kafka.Consumer):
         return found[0] if found else None
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
-        """Return messages of Kafka's and of the archive; Kafka also has to be asked so that it calls back."""
-        if not self._archived:
-            return self._noted(super().consume(num_messages, timeout))
-        self._is_kafkas_turn = num_messages > 1 or not self._is_kafkas_turn
-        asked = max(1, num_messages // 2)
-        found = self._noted(super().consume(asked, 0)) if self._is_kafkas_turn else []
-        return found + self._from_archive(num_messages - len(found))
+        """Return messages of Kafka's or, in turn, of the archive.
+
+        Never of both: what was taken from one would be lost if the other one raised.
+        """
+        refused = self._settle()
+        if refused or not self._archived:
+            return refused or self._noted(super().consume(num_messages, timeout))
+        self._is_kafkas_turn = not self._is_kafkas_turn
+        found = self._noted(super().consume(num_messages, 0)) if self._is_kafkas_turn else []
+        return found or self._from_archive(num_messages)
 
     def seek(self, partition: TopicPartition) -> None:
         """Go on at another offset, wherever that is."""
@@ -61,6 +65,7 @@ class TieredClient(confluent_kafka.Consumer):
     def assign(self, partitions: list[TopicPartition]) -> None:
         """Read these partitions, and no others."""
         self._archived.clear()
+        self._lost.clear()
         self._positions = {each.partition: each.offset for each in partitions}
         super().assign(partitions)
 
@@ -73,6 +78,7 @@ class TieredClient(confluent_kafka.Consumer):
         """Read these partitions no longer."""
         for each in partitions:
             self._archived.pop(each.partition, None)
+            self._lost.pop(each.partition, None)
         super().incremental_unassign(partitions)
 
     def unassign(self) -> None:
@@ -106,25 +112,29 @@ class TieredClient(confluent_kafka.Consumer):
         return TopicPartition(asked.topic, asked.partition, archived)
 
     def _noted(self, messages: list[Message]) -> list[Message]:
-        """Note how far Kafka was read; what it no longer has is read from the archive from now on."""
+        """Note how far Kafka was read, and what it no longer has: that is seen to when nothing is in hand."""
         for each in {each.partition(): each for each in messages if each.error() is None}.values():
             self._positions[each.partition()] = each.offset() + 1  # type: ignore[index,operator]
-        errors = [each for each in messages if each.error() is not None]
-        settled = [each for each in errors if self._is_settled(each)]
-        return [each for each in messages if each not in settled] if settled else messages
+        lost = {each.partition(): each for each in messages if _is_lost(each)}
+        self._lost |= lost  # type: ignore[arg-type]
+        return [each for each in messages if each not in lost.values()] if lost else messages
 
-    def _is_settled(self, error: Message) -> bool:
+    def _settle(self) -> list[Message]:
+        """Turn to the archive where Kafka has no more; return the errors of what nobody has."""
+        refused = list[Message]()
+        for partition, error in list(self._lost.items()):
+            if partition not in self._archived and not self._is_settled(partition, error):
+                refused.append(error)
+            del self._lost[partition]
+        return refused
+
+    def _is_settled(self, partition: int, error: Message) -> bool:
         """Whether the archive goes on where Kafka does not; or else the error is of a former place."""
-        topic, partition, kind = error.topic(), error.partition(), error.error()
-        if kind is None or kind.code() != KafkaError._AUTO_OFFSET_RESET or topic is None or partition is None:
-            return False
-        if partition in self._archived:
-            return True  # it is said of a former assignment, too
-        at = TopicPartition(topic, partition, self._positions.get(partition, -1))
+        at = TopicPartition(str(error.topic()), partition, self._positions.get(partition, -1))
         first, end = super().get_watermark_offsets(at, timeout=TIMEOUT)
         if first <= at.offset <= end:
             return True
-        history = self._history(topic, again=True) if 0 <= at.offset < first else None
+        history = self._history(at.topic, again=True) if 0 <= at.offset < first else None
         if history is None or not history.holds(partition, at.offset):
             return False
         self._archived[partition] = _Reading(history, at)
@@ -139,46 +149,58 @@ class TieredClient(confluent_kafka.Consumer):
         return self._histories[topic]
 
     def _from_archive(self, size: int) -> list[Message]:
-        """Messages of the partitions that are read from the archive, of each a part.
+        """Messages of one of the partitions that are read from the archive; the others have their turns.
 
         They go on in Kafka where the archive ends, and not as soon as Kafka has what comes next: to ask it
         could take as long as it waits for records of other partitions.
         """
-        found = list[Message]()
-        for reading in list(self._archived.values()):
-            share = max(1, (size - len(found)) // len(self._archived or (1,)))
-            found += reading.take(share)
-            if reading.is_at_end:
-                self.seek(reading.place)
-            if len(found) >= size:
-                break
-        return found
+        partition, reading = next(iter(self._archived.items()))
+        found = reading.take(size)
+        if found:
+            self._archived[partition] = self._archived.pop(partition)
+        else:
+            self.seek(reading.place)
+        return list(found)
+
+
+def _is_lost(message: Message) -> bool:
+    error = message.error()
+    return (
+        error is not None
+        and error.code() == KafkaError._AUTO_OFFSET_RESET
+        and message.partition() is not None
+    )
 
 
 class _Reading:
     """A partition that is read from an archive, and the place that comes next."""
 
     def __init__(self, history: "History", place: TopicPartition) -> None:
-        self.place, self.is_at_end = place, False
-        self._history, self._next = history, place.offset
+        self.place, self._history, self._next = place, history, place.offset
         self._messages: Iterator[Received] = iter(())
 
     def take(self, size: int) -> list["Received"]:
-        """Return the next messages; none only if the archive is at its end."""
-        found = list(islice(self._messages, size))
-        while not found and self._is_open():
-            found = list(islice(self._messages, size))
+        """Return the next messages; none if the archive is at its end."""
+        found = self._some(size)
+        while not found and self._opens_next():
+            found = self._some(size)
         self.place.offset = found[-1].offset() + 1 if found else self._next
         return found
 
-    def _is_open(self) -> bool:
-        """Open the segment that comes next, if there is one."""
+    def _some(self, size: int) -> list["Received"]:
+        """Messages of the segment that is open; one that can't be read is opened again at the same place."""
+        try:
+            return list(islice(self._messages, size))
+        except BaseException:
+            self._messages, self._next = iter(()), self.place.offset
+            raise
+
+    def _opens_next(self) -> bool:
         from penstock.log.archive.rows import message_of
 
         topic, partition = self.place.topic, self.place.partition
         found = self._history.read(partition, self._next)
         if found is None:
-            self.is_at_end = True
             return False
         rows, self._next = found
         self._messages = (message_of(topic, partition, row) for row in rows)

@@ -71,6 +71,12 @@ class Disk(Storage):
     def __init__(self, root: str) -> None:
         super().__init__(fs.LocalFileSystem(), root, root)
 
+    def names(self, folder: str) -> list[str]:
+        found = super().names(folder)
+        if not found and not Path(self._root).is_dir():
+            raise StorageError(f"{self.address} is not there", hint="is the disk mounted?")
+        return found
+
     def put(self, name: str, content: bytes) -> None:
         path = Path(self._path(name))
         temporary = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY}")
