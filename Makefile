@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
-EXTRAS := $(foreach extra,local protobuf redis lake search mysql mongodb,--extra $(extra))
+EXTRAS := $(foreach extra,local protobuf redis lake search mysql mongodb erasure,--extra $(extra))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup servers demo test quick lint check bench bench-large verify chaos soak lock clean

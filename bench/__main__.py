@@ -21,6 +21,7 @@ from bench import (
     redis_sink,
     rules,
     search_sink,
+    sourcing,
     state,
     windows,
 )
@@ -44,6 +45,7 @@ BENCHMARKS = {
     "backlog": backlog.main,
     "fraud": fraud.main,
     "capture": capture.main,
+    "sourcing": sourcing.main,
 }
 
 LARGE = ("joins-large",)  # only if named

@@ -9,6 +9,9 @@ PenstockError
 │   ├── SinkError              a sink did not take a batch
 │   ├── SourceError            a captured database ended the stream, or did not answer
 │   ├── StorageError           an archive's folder or bucket did not answer
+│   ├── StoreError             the database of an event store did not answer
+│   ├── ConflictError          a stream has other events than were expected
+│   ├── StaleViewError         a view has not come as far as was waited for
 │   ├── EngineError            Spark's Java process has ended: start the run again
 │   └── BufferFullError        the producer's buffer is full and the policy says raise
 ├── ConfigurationError         fix the settings, the machine or the declaration
@@ -33,8 +36,11 @@ PenstockError
 │   ├── ReplicaError           a replica that can't be as described, or can't go on
 │   │   └── ReplicaHeldError   another process runs it
 │   ├── ArchiveError           a topic's archive that can't be as described, or is damaged
+│   ├── ErasedError            a subject whose key was deleted: nothing personal is written of it
 │   ├── LedgerError            a sink's ledger that doesn't fit the flow's checkpoint
 │   └── FencedError            another writer has taken over the sink
+├── RefusedError               a command that the state does not allow, with its reason
+├── RepeatedCommandError       a command that was done before, with its events
 ├── DataError                  fix the data
 │   ├── EventError             a value that does not fit its event class
 │   ├── DecodeError            bytes that are not the event they should be
@@ -97,6 +103,28 @@ class SourceError(TryAgainError):
 
 class StorageError(TryAgainError):
     id = "try-again.storage"
+
+
+class StoreError(TryAgainError):
+    id = "try-again.store"
+
+
+class ConflictError(TryAgainError):
+    """A stream that has not the `expected` version; `actual` is None where nobody could look."""
+
+    id = "try-again.conflict"
+
+    def __init__(self, category: str, stream: str, expected: int, actual: int | None) -> None:
+        seen = "another one" if actual is None else str(actual)
+        super().__init__(
+            f"{category} {stream!r} has version {seen}, expected {expected}",
+            hint="load it, decide again and append to what is there",
+        )
+        self.category, self.stream, self.expected, self.actual = category, stream, expected, actual
+
+
+class StaleViewError(TryAgainError):
+    id = "try-again.stale-view"
 
 
 class EngineError(TryAgainError):
@@ -196,6 +224,17 @@ class LedgerError(ConfigurationError):
     id = "configuration.ledger"
 
 
+class ErasedError(ConfigurationError):
+    id = "configuration.erased"
+
+    def __init__(self, subject: str) -> None:
+        super().__init__(
+            f"the subject {subject!r} was erased, and nothing personal is written of it any more",
+            hint="use another name for a new one",
+        )
+        self.subject = subject
+
+
 class CaptureError(ConfigurationError):
     id = "configuration.capture"
 
@@ -222,6 +261,27 @@ class ArchiveError(ConfigurationError):
 
 class FencedError(ConfigurationError):
     id = "configuration.fenced"
+
+
+class RefusedError(PenstockError):
+    """A command that was refused; `refusal` says why, as a value."""
+
+    id = "refused"
+    exit_code = 2
+
+    def __init__(self, command: str, refusal: object) -> None:
+        super().__init__(f"{command} was refused: {refusal}")
+        self.refusal = refusal
+
+
+class RepeatedCommandError(PenstockError):
+    """A command that was done before; `records` are what it led to."""
+
+    id = "repeated-command"
+
+    def __init__(self, command: str, records: tuple[object, ...]) -> None:
+        super().__init__(f"command {command!r} was done before")
+        self.command, self.records = command, records
 
 
 class DataError(PenstockError):

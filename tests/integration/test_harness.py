@@ -21,6 +21,7 @@ def feed(settings, number):
         producer.send_all(orders, make_sales(50, seed=number, start=1000 * (number + 1)))
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_a_flow_in_real_time_is_killed_while_it_writes_and_reported(settings, spark, tmp_path):
     place = replace(settings, data=tmp_path, spark=quick.SPARK | {"spark.sql.shuffle.partitions": "2"})

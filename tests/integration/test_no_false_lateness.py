@@ -112,6 +112,7 @@ def test_a_run_that_ends_by_itself_closes_what_it_can(place, settings, spark):
     assert verification.windows.waiting == 8
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_a_kill_between_a_commit_and_its_tick_loses_no_time(place, settings):
     """The batch is finished, its tick is not written: what it held is looked up in the log."""

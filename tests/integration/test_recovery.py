@@ -60,7 +60,7 @@ def _in_lane(sink, rows, number):
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("first", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_a_checkpoint_lost_between_lanes_is_made_good_from_the_ledger(world, monkeypatch, first):
     """Also in the first batch, when a lane has no entry at all; and it may itself be killed and repeated."""
     pipeline, count = copying(world), 9

@@ -199,6 +199,7 @@ class OneLane:
         return point == "sink.kafka.committed"
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_a_replay_that_is_killed_half_way_is_written_once(settings, log, tmp_path, spark):
     """It is killed when one of its three lanes is written, and goes on with the others."""

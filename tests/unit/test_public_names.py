@@ -11,7 +11,7 @@ import penstock.errors
 PACKAGES = (
     "archive events schemas.compatibility log registry local process targets targets.kafka targets.lake "
     "targets.opensearch targets.postgres targets.redis targets.search targets.webhook pipeline "
-    "replica testing"
+    "replica sourcing testing"
 )
 
 LAZY = {"TYPE_CHECKING", "on_demand"}  # what a package has for names that are imported on demand

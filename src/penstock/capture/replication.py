@@ -90,7 +90,9 @@ class Replication:
 
     def wait(self, seconds: float) -> None:
         """Wait until there is something to read."""
-        select.select([self._pg.socket], [], [], seconds)
+        poll = select.poll()  # unlike select, it takes any file descriptor
+        poll.register(self._pg.socket, select.POLLIN)
+        poll.poll(seconds * 1000)
         self._pg.consume_input()
 
     def read(self) -> Iterator[tuple[int, bytes]]:

@@ -19,6 +19,7 @@ from penstock.cli import (
     schemas,
     search,
     state,
+    store,
     topics,
 )
 from penstock.errors import PenstockError
@@ -41,6 +42,7 @@ app.add_typer(topics.app, name="topics")
 app.add_typer(groups.app, name="groups")
 app.add_typer(schemas.app, name="schemas")
 app.add_typer(state.app, name="state")
+app.add_typer(store.app, name="store")
 
 
 def _show_version(wanted: bool) -> None:

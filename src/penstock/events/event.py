@@ -5,7 +5,6 @@ import time
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar
-from uuid import UUID
 
 from penstock.errors import EventError, EventTypeError
 from penstock.events.checks import UnfitError, checks_of, settle
@@ -19,7 +18,8 @@ def new_id(milliseconds: int | None = None) -> str:
     bits = (now & (1 << 48) - 1) << 80 | random & (1 << 80) - 1
     bits = bits & ~(0xF << 76) | 7 << 76
     bits = bits & ~(0x3 << 62) | 2 << 62
-    return str(UUID(int=bits))
+    text = f"{bits:032x}"  # as UUID spells it, in a third of the time
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,6 +3,7 @@
 from penstock.testing.crash_points import points_of
 from penstock.testing.driver import Driver, wait_until_caught_up
 from penstock.testing.feed import Feed
+from penstock.testing.given import check_aggregate, given
 from penstock.testing.harness import CrashHarness, Report
 from penstock.testing.listener import PointListener
 from penstock.testing.proxy import Proxy
@@ -17,6 +18,8 @@ __all__ = [
     "Report",
     "Sent",
     "Tombstone",
+    "check_aggregate",
+    "given",
     "points_of",
     "wait_until_caught_up",
 ]

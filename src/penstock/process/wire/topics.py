@@ -6,6 +6,7 @@ from typing import Any
 from pyspark.sql import DataFrame, Observation, SparkSession
 
 from penstock.log import Topic
+from penstock.log.ledger import Offsets
 from penstock.process.wire.events import typed
 from penstock.process.wire.known_schemas import KnownSchemas, known_schemas
 from penstock.process.wire.source import kafka_rows
@@ -22,6 +23,8 @@ def read(
     counted: str | Observation | None = None,
     registry: Registry | None = None,
     options: Mapping[str, str] | None = None,
+    start: Offsets | None = None,
+    end: Offsets | None = None,
 ) -> DataFrame:
     """Return a topic's events as typed columns and `_source`: all that there are, or as a stream.
 
@@ -35,10 +38,11 @@ def read(
 
     Schemas of Avro and JSON Schema are those that the registry has now; a stream stops at one that is newer,
     and goes on with it when it is started again. `options` are those of Spark's Kafka source, as
-    `startingOffsets`; without settings, those of `Settings.load()` are used.
+    `startingOffsets`; without settings, those of `Settings.load()` are used. `start` and `end` are offsets by
+    topic and partition.
     """
     chosen = settings or Settings.load()
-    rows = kafka_rows(spark, chosen, [topic.name], streaming=streaming, options=options)
+    rows = kafka_rows(spark, chosen, [topic.name], streaming=streaming, start=start, end=end, options=options)
     known = _known(topic, chosen, registry)
     return typed(rows, topic, known, counted=counted, strict=counted is None)
 

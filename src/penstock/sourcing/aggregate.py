@@ -1,0 +1,88 @@
+"""Aggregates: state that is folded from events, and decisions about commands. Pure functions, no I/O."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+from penstock.errors import ConfigurationError
+from penstock.events import fields_of
+from penstock.sourcing.domain import Command, DomainEvent, Refusal
+from penstock.sourcing.event_types import EventTypes, Part
+from penstock.sourcing.fingerprint import fingerprint
+from penstock.sourcing.snapshots import Snapshots
+
+S = TypeVar("S")
+Decision = DomainEvent | Sequence[DomainEvent] | Refusal | None
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+
+@dataclass(frozen=True)
+class Aggregate(Generic[S]):
+    """A kind of thing with a history: what its streams may hold, and what follows from it.
+
+    `decide` takes the state and a command and returns an event, several, none (there is nothing to do), or a
+    Refusal. `evolve` takes the state and an event and returns the new state. Both are pure: no clock, no
+    database, no randomness. `initial` is the state before the first event, a frozen dataclass. `snapshots`
+    says when the state is kept, so that a long history need not be read again.
+    """
+
+    category: str
+    initial: S
+    decide: Callable[[S, Any], Decision]
+    evolve: Callable[[S, Any], S]
+    events: tuple[type[DomainEvent], ...]
+    split: Mapping[str, Sequence[Part]] = field(default_factory=dict, hash=False)
+    removed: tuple[str, ...] = ()
+    snapshots: Snapshots = field(default_factory=Snapshots)
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.category):
+            raise ConfigurationError(
+                f"{self.category!r} is not a category",
+                hint="use up to 40 small letters, digits and _, a letter first",
+            )
+        fields_of(type(self.initial))  # a state that can't be kept is refused here
+        keeps = self.snapshots.every is not None or self.snapshots.age is not None
+        if self.types.have_other_subjects and keeps:
+            raise ConfigurationError(
+                f"events of {self.category!r} are about others than their streams, and snapshots would be",
+                hint="give it snapshots=Snapshots(every=None): a state of several subjects can't be erased",
+            )
+
+    @cached_property
+    def types(self) -> EventTypes:
+        return EventTypes(tuple(self.events), self.split, tuple(self.removed))
+
+    @cached_property
+    def tag(self) -> str:
+        """What a snapshot of its state is good for: the state's shape and the code that makes it."""
+        state = (type(self.initial), self.initial)
+        return fingerprint(state, self.evolve, self.events, self.split, self.removed)
+
+    def fold(self, events: Iterable[DomainEvent], state: S | None = None) -> S:
+        """Return the state after events."""
+        found = self.initial if state is None else state
+        for event in events:
+            found = self.evolve(found, event)
+        return found
+
+    def decided(self, state: S, command: Command) -> tuple[DomainEvent, ...] | Refusal:
+        """Return what a command leads to, as a tuple of events, or its refusal."""
+        decision = self.decide(state, command)
+        match decision:
+            case Refusal():
+                return decision
+            case None:
+                return ()
+            case DomainEvent():
+                return (decision,)
+        events = tuple(decision)
+        stranger = next((each for each in events if not isinstance(each, DomainEvent)), None)
+        if stranger is not None:
+            raise ConfigurationError(
+                f"deciding {type(command).__name__} returned a {type(stranger).__name__}",
+                hint="return events, or one Refusal",
+            )
+        return events

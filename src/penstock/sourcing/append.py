@@ -1,0 +1,71 @@
+"""What is appended to streams."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from penstock.errors import ConfigurationError
+from penstock.events import new_id
+from penstock.sourcing.domain import DomainEvent
+from penstock.sourcing.event_types import EventTypes
+from penstock.sourcing.personal import encrypted
+from penstock.sourcing.recorded import Recorded
+from penstock.sourcing.subject_keys import SubjectKeys
+
+
+@dataclass(frozen=True)
+class Append:
+    """Events for one stream, which has `expected` events now."""
+
+    category: str
+    stream: str
+    expected: int
+    events: tuple[DomainEvent, ...]
+    types: EventTypes
+
+    def __post_init__(self) -> None:
+        if not self.stream or len(self.stream) > 250 or "\x00" in self.stream:
+            raise ConfigurationError(f"{self.stream!r} is not a stream's name", hint="use 1 to 250 letters")
+        if self.expected < 0:
+            raise ConfigurationError(f"expected={self.expected}", hint="0 is a stream without events")
+
+    def records(self, at: datetime, context: "Context", keys: SubjectKeys) -> list[Recorded]:
+        """Return its records, numbered on from the expected version, with what is personal encrypted."""
+        first = self._checked(at, context)
+        shared = vars(first)
+        made = []
+        for version, event in enumerate(self.events, self.expected + 1):
+            record = object.__new__(Recorded)  # the checks of the first one hold for what is shared
+            record.__dict__.update(
+                shared,
+                id=new_id(),
+                version=version,
+                type=event.event_type,
+                schema_version=event.schema_version,
+                data=self.types.data_of(event),
+            )
+            made.append(encrypted(record, event, keys) if event.personal else record)
+        return made
+
+    def _checked(self, at: datetime, context: "Context") -> Recorded:
+        """Return what its records share, as a record."""
+        return Recorded(
+            category=self.category,
+            stream=self.stream,
+            version=self.expected,
+            type="",
+            schema_version=0,
+            at=at,
+            data="",
+            actor=context.actor,
+            correlation=context.correlation,
+            causation=context.causation,
+        )
+
+
+@dataclass(frozen=True)
+class Context:
+    """Who does it, in the course of what (`correlation`), and because of what (`causation`)."""
+
+    actor: str | None = None
+    correlation: str | None = None
+    causation: str | None = None

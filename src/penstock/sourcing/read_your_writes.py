@@ -1,0 +1,126 @@
+"""Read your writes: wait until a view has come as far as a command's events."""
+
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Self
+
+from penstock.durations import duration
+from penstock.errors import PenstockError, StaleViewError
+from penstock.identity import Identity
+from penstock.log import Groups, from_time
+from penstock.log.cursor import Cursor
+from penstock.schemas import JsonCodec
+from penstock.settings import Settings
+from penstock.sourcing.handler import Receipt
+from penstock.sourcing.recorded import Recorded
+
+_PAUSE = 0.1
+_STREAMS = 100_000  # whose newest events are remembered
+
+
+@dataclass(frozen=True)
+class Delay:
+    """How long a command's events took: to the log, and on to the view, both in seconds."""
+
+    to_log: float
+    to_view: float
+
+
+class Freshness:
+    """Follows a category's topic, and knows how far the flows behind it have come.
+
+        with Freshness(store.topic("account"), settings) as freshness:
+            receipt = accounts.execute("ada", Deposit(100))
+            freshness.wait(receipt, "bank.balances", within="5 seconds")
+
+    It remembers where events are in the log from `since` before it was made. A flow's position is published
+    twice a second, so that waiting takes up to that much longer than the view does.
+    """
+
+    def __init__(
+        self, topic: str, settings: Settings, *, since: str | timedelta = "1 minute", namespace: str = ""
+    ) -> None:
+        self._topic, self._namespace = topic, namespace or settings.namespace
+        self._groups = Groups(settings)
+        self._cursor = Cursor(topic, settings)
+        self._cursor.start(from_time(datetime.now(UTC) - duration(since)))
+        self._seen: OrderedDict[str, tuple[int, int, int]] = OrderedDict()
+        self._news = threading.Condition()
+        self._closing = threading.Event()
+        self._error: PenstockError | None = None
+        self._thread = threading.Thread(target=self._follow, name=f"freshness {topic}", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._closing.set()
+        self._thread.join(10)
+        self._cursor.close()
+
+    def wait(self, receipt: Receipt, flow: str, *, within: str | timedelta = "5 seconds") -> Delay:
+        """Return when the flow, by `pipeline.flow`, has written what follows from a command, or raise.
+
+        StaleViewError says how far it has come; the command itself stays done.
+        """
+        begun = time.monotonic()
+        until = begun + duration(within).total_seconds()
+        partition, offset = self._published(receipt, until)
+        published = time.monotonic()
+        group = Identity.of(self._namespace, *flow.split(".", 1)).group
+        while (seen := self._position(group, partition)) <= offset:
+            if time.monotonic() > until:
+                raise StaleViewError(
+                    f"{flow} is at offset {seen} of {self._topic}/{partition}, expected beyond {offset}",
+                    hint="look at it again later, or see whether the flow runs: penstock groups list",
+                )
+            time.sleep(_PAUSE)
+        return Delay(published - begun, time.monotonic() - begun)
+
+    def _position(self, group: str, partition: int) -> int:
+        found = self._groups.positions(group) or {}
+        return found.get(self._topic, {}).get(partition, 0)
+
+    def _published(self, receipt: Receipt, until: float) -> tuple[int, int]:
+        """Wait until the newest event of a receipt is in the log, and return where."""
+        with self._news:
+            while True:
+                if self._error:
+                    raise self._error
+                version, partition, offset = self._seen.get(receipt.stream, (0, 0, 0))
+                if version >= receipt.version:
+                    return partition, offset
+                if not self._news.wait(until - time.monotonic()):
+                    raise StaleViewError(
+                        f"{receipt.category} {receipt.stream!r}: version {receipt.version} is not in the log",
+                        hint="see whether the store is published: penstock capture list",
+                    )
+
+    def _follow(self) -> None:
+        decode = JsonCodec(Recorded).decode
+        try:
+            while not self._closing.is_set():
+                messages = self._cursor.read(wait=0.05)
+                with self._news:
+                    for message in messages:
+                        record = decode(message.value())
+                        self._seen[record.stream] = (
+                            record.version,
+                            message.partition(),
+                            message.offset(),
+                        )
+                        self._seen.move_to_end(record.stream)
+                        if len(self._seen) > _STREAMS:
+                            self._seen.popitem(last=False)
+                    self._news.notify_all()
+        except PenstockError as error:
+            with self._news:
+                self._error = error
+                self._news.notify_all()

@@ -1,0 +1,112 @@
+"""Views: what the events of a key come to, now and at any moment of the past."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from penstock.errors import ConfigurationError
+from penstock.sourcing.totals import Total
+
+Rows = Callable[[DataFrame], DataFrame]
+
+
+@dataclass(frozen=True)
+class View:
+    """Totals by key over rows that are made of events.
+
+        balances = View(
+            by="account",
+            columns={"balance": total("delta"), "changes": count()},
+            rows=movements,
+        )
+
+    `rows` is a transformation of a category's records to rows with the columns of `by`, `time` and `order`,
+    and those that the totals are of. A view is a function of a DataFrame: call it in a flow, and it follows
+    the stream; call it in a replay, and it is rebuilt. `at`, `between` and `history` look into the past.
+    """
+
+    by: str | tuple[str, ...]
+    columns: Mapping[str, Total] = field(hash=False)
+    rows: Rows = lambda records: records
+    time: str = "at"
+    order: str = "version"
+
+    def __post_init__(self) -> None:
+        taken = {*self.keys} & {*self.columns}
+        if taken or not self.keys or not self.columns:
+            raise ConfigurationError(
+                f"a view by {self.keys} of {sorted(self.columns)}",
+                hint="give it a key and columns, with different names",
+            )
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return (self.by,) if isinstance(self.by, str) else tuple(self.by)
+
+    def __call__(self, records: DataFrame) -> DataFrame:
+        """Return the view over records: a row for each key."""
+        return self.finished(self.state(self.rows(records)))
+
+    def at(self, records: DataFrame, time: datetime) -> DataFrame:
+        """Return the whole view as it was at a time: what happened until then, that moment included."""
+        moment = _instant(time)
+        return self.finished(self.state(self.rows(records).where(F.col(self.time) <= moment)))
+
+    def between(self, records: DataFrame, before: datetime, after: datetime) -> DataFrame:
+        """Return the keys whose rows differ between two times, with what they were and what they became."""
+        return self.differences(self.at(records, before), self.at(records, after))
+
+    def history(self, records: DataFrame, *key: object) -> DataFrame:
+        """Return what each event made of one key's row, by time and order."""
+        if len(key) != len(self.keys):
+            raise ConfigurationError(f"a key of {self.keys} has {len(self.keys)} values, not {len(key)}")
+        is_key = [F.col(name) == F.lit(value) for name, value in zip(self.keys, key, strict=True)]
+        rows = self.rows(records).where(reduce(Column.__and__, is_key))
+        # One that came in together with others is shown when all of them are in.
+        passed = Window.partitionBy(*self.keys).orderBy(self.order).rangeBetween(Window.unboundedPreceding, 0)
+        shown = {
+            name: total.finished(total.state(self._order).over(passed))
+            for name, total in self.columns.items()
+        }
+        return rows.select(
+            *self.keys, self.time, self.order, *(column.alias(name) for name, column in shown.items())
+        ).orderBy(self.order)
+
+    def differences(self, before: DataFrame, after: DataFrame) -> DataFrame:
+        """Compare two versions of the view: rows that differ, or that only one of them has."""
+        columns = list(self.columns)
+        old = before.select(*self.keys, F.struct(*columns).alias("before"))
+        new = after.select(*self.keys, F.struct(*columns).alias("after"))
+        joined = old.join(new, list(self.keys), "full")
+        return joined.where(~F.col("before").eqNullSafe(F.col("after")))
+
+    def state(self, rows: DataFrame) -> DataFrame:
+        """Return what rows come to, in a form that can be kept and merged."""
+        states = (total.state(self._order).alias(name) for name, total in self.columns.items())
+        return rows.groupBy(*self.keys).agg(*states)
+
+    def merged(self, states: DataFrame) -> DataFrame:
+        """Merge several states of each key to one."""
+        merged = (total.merged(F.col(name)).alias(name) for name, total in self.columns.items())
+        return states.groupBy(*self.keys).agg(*merged)
+
+    def finished(self, state: DataFrame) -> DataFrame:
+        """Return the rows of the view that a state comes to."""
+        values = (total.finished(F.col(name)).alias(name) for name, total in self.columns.items())
+        return state.select(*self.keys, *values)
+
+    @property
+    def _order(self) -> Column:
+        return F.col(self.order)
+
+
+def _instant(time: datetime) -> Column:
+    if time.tzinfo is None:
+        raise ConfigurationError(
+            f"{time} has no time zone", hint="give it one: datetime(2026, 1, 1, tzinfo=UTC)"
+        )
+    return F.lit(time)
