@@ -122,6 +122,9 @@ def test_a_consumer_seeks_starts_and_tails_across_the_boundary(settings, steps, 
         for partition in consumer.assignment:
             consumer.seek(partition, 0)
         assert numbers(consumer) == list(range(350))
+    with reader(settings, steps) as consumer:
+        consumer.seek(0, 100)  # before anything was read
+        assert len(numbers(consumer)) == 250
     with reader(settings, steps, start=from_time(middle)) as consumer:
         assert numbers(consumer) == list(range(200, 350))
     with reader(settings, steps, start=from_offsets({0: 10, 1: 10})) as consumer:

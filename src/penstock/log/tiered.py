@@ -5,7 +5,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import confluent_kafka
-from confluent_kafka import OFFSET_END, KafkaError, Message, TopicPartition
+from confluent_kafka import OFFSET_END, KafkaError, KafkaException, Message, TopicPartition
 
 from penstock.log.client import TIMEOUT
 from penstock.settings import Settings
@@ -55,12 +55,19 @@ class TieredClient(confluent_kafka.Consumer):
 
     def seek(self, partition: TopicPartition) -> None:
         """Go on at another offset, wherever that is."""
-        if self._archived.pop(partition.partition, None) is None:
+        try:
             super().seek(partition)
-        else:  # Kafka's client has given it up, and lets nobody seek in it
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError._STATE or not self._is_assigned(partition):
+                raise
+            # Kafka's client has given it up, as what it no longer has, and lets nobody seek in it.
             super().incremental_unassign([partition])
             super().incremental_assign([partition])
+        self._archived.pop(partition.partition, None)
         self._positions[partition.partition] = partition.offset
+
+    def _is_assigned(self, partition: TopicPartition) -> bool:
+        return partition.partition in {each.partition for each in self.assignment()}
 
     def assign(self, partitions: list[TopicPartition]) -> None:
         """Read these partitions, and no others."""
