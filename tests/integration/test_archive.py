@@ -1,5 +1,6 @@
 """Archives on a real broker: what is read across the boundary is the log as it was."""
 
+import json
 import os
 import random
 import signal
@@ -16,9 +17,11 @@ import confluent_kafka
 import pytest
 from tests.integration.archived import make_archive, make_topic, move, produce, rows
 from tests.s3_server import s3_server
+from typer.testing import CliRunner
 
 from penstock.archive import Archiver, ArchiveRunner, add, check
 from penstock.archive.status import status
+from penstock.cli.main import app
 from penstock.errors import ArchiveError, FencedError, LogError, StorageError, TopicError
 from penstock.events import Event
 from penstock.log import (
@@ -321,7 +324,9 @@ def test_what_two_segments_hold_is_read_once(settings, topic, tmp_path):
     assert sum(each.checksum.count for each in found) == sum(map(len, before.values()))
 
 
-def test_a_damaged_segment_is_found_and_keeps_kafka_from_being_deleted(settings, topic, tmp_path):
+def test_a_damaged_segment_is_found_and_keeps_kafka_from_being_deleted(
+    settings, topic, tmp_path, monkeypatch
+):
     produce(settings, topic, 200)
     before = rows(settings, topic)
     archive = make_archive(settings, topic, tmp_path, keep="1 hour")
@@ -333,6 +338,10 @@ def test_a_damaged_segment_is_found_and_keeps_kafka_from_being_deleted(settings,
     findings = [each for checked in check(topic, settings) for each in checked.findings]
     assert {(each.kind, each.partition) for each in findings} == {("damaged", 0)}
     assert all(damaged.name in each.what for each in findings)
+    for name, value in settings.environment().items():
+        monkeypatch.setenv(name, value)
+    shown = CliRunner().invoke(app, ["archive", "check", topic, "--json"])
+    assert (shown.exit_code, [each["ok"] for each in json.loads(shown.stdout)]) == (65, [False, True, True])
     with pytest.raises(ArchiveError, match="damaged, and Kafka keeps its records"):
         Archiver(replace(archive, keep="0 seconds"), settings).run_once()
     first, following = (int(part) for part in damaged.stem.split("-"))

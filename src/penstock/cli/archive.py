@@ -2,6 +2,7 @@
 
 import signal
 import threading
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -105,8 +106,6 @@ def status(topic: str, as_json: Json = False) -> None:
 
     Example: penstock archive status orders
     """
-    from dataclasses import asdict
-
     from penstock.archive.status import status as status_of
 
     found = asdict(status_of(Settings.load(), topic))
@@ -130,7 +129,8 @@ def check(topic: str, as_json: Json = False) -> None:
         bar = progress.add_task("reading segments", total=None)
         found = checked(topic, Settings.load(), progress=lambda _: progress.advance(bar))
     if as_json:
-        show([{**vars(each), "checksum": str(each.checksum)} for each in found], (), as_json=True, empty="")
+        rows = [{**asdict(each), "checksum": str(each.checksum), "ok": each.ok} for each in found]
+        show(rows, (), as_json=True, empty="")
     else:
         for each in found:
             _show(each)
