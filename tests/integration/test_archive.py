@@ -312,6 +312,7 @@ def test_what_two_segments_hold_is_read_once(settings, topic, tmp_path):
     archive = replace(make_archive(settings, topic, tmp_path / "one", records=30), keep="1 hour")
     Archiver(archive, settings).run_once()
     other = replace(archive, to=str(tmp_path / "two"), records=70)
+    Path(other.address).mkdir(parents=True)
     Archiver(other, settings).run_once()
     for each in files(other, "0*"):  # as a process that was taken for dead might have left them
         target = Path(archive.address) / each.relative_to(other.address)
