@@ -14,6 +14,7 @@ import psycopg
 from penstock.settings import Settings
 
 DOCS = Path(__file__).parents[1] / "docs"
+_AT_WORK = ("now every change", "records applied", "carrying out the transfers")
 _BLOCK = re.compile(r"^```(console|sql)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -82,7 +83,7 @@ def _start(command: str, folder: Path, environment: dict[str, str]) -> "subproce
         ["bash", "-c", f"exec {command}"], cwd=folder, env=environment, stdout=subprocess.PIPE, text=True
     )
     first = process.stdout.readline()
-    assert "now every change" in first or "records applied" in first, first
+    assert any(words in first for words in _AT_WORK), first
     return process
 
 

@@ -52,6 +52,36 @@ def _run(plan: Plan, status: Status) -> "FraudReport":
 
 
 @app.command()
+def bank(
+    rate: Annotated[int, typer.Option(min=1, help="Commands a second, of 16 writers.")] = 40,
+    seconds: Annotated[int, typer.Option(min=1, help="How long it runs before it is killed.")] = 12,
+) -> None:
+    """Move money by commands and events; kill all readers with -9; check every event and every row.
+
+    Example: penstock demo bank --rate 40 --seconds 10
+    """
+    from penstock.apps.bank.status import Status
+    from penstock.cli.bank_report import described
+    from penstock.cli.bank_screen import screen
+
+    console.print("[bold]The bank[/bold]: commands, events, transfers and views, through a kill -9")
+    console.print("[dim]It takes a minute and a half; Ctrl-C stops it at any moment.[/dim]\n")
+    status = Status()
+    try:
+        with screen(status, console), ending_in_order(status.interrupt):
+            status.enter("services")
+            from penstock.apps.bank.demo import Plan, run_alone
+
+            report = run_alone(Plan(rate=rate, seconds=seconds), status)
+    except KeyboardInterrupt:
+        console.print(f"\n[yellow]stopped after {status.seconds:.0f} s; nothing is left running[/yellow]")
+        raise typer.Exit(_INTERRUPTED) from None
+    console.print(described(report, status.seconds))
+    if not report.complete:
+        raise typer.Exit(_FAILED)
+
+
+@app.command()
 def log(
     events: Annotated[int, typer.Option(help="How many events to send through the log.")] = 100_000,
 ) -> None:

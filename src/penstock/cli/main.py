@@ -9,6 +9,7 @@ from rich.markup import escape
 
 from penstock.cli import (
     archive,
+    bank,
     capture,
     demo,
     flows,
@@ -36,6 +37,7 @@ registry.register(app)
 search.register(app)
 app.add_typer(demo.app, name="demo")
 app.add_typer(archive.app, name="archive")
+app.add_typer(bank.app, name="bank")
 app.add_typer(capture.app, name="capture")
 app.add_typer(replica.app, name="replica")
 app.add_typer(topics.app, name="topics")

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.errors import ConfigurationError, RepeatedCommandError
+from penstock.errors import ConfigurationError
 from penstock.events import new_id
 from penstock.sourcing.append import Context
 from penstock.sourcing.domain import Command
-from penstock.sourcing.handler import CommandHandler, Receipt, retried
+from penstock.sourcing.handler import CommandHandler, Receipt, done_once, retried
+from penstock.sourcing.recorded import Recorded
+from penstock.sourcing.store import EventStore
 
 
 @dataclass(frozen=True)
@@ -29,32 +31,58 @@ def execute_together(
     causation: str | None = None,
 ) -> tuple[Receipt, ...]:
     """Handle commands to different streams of one store in one transaction; one refusal refuses all."""
-    if len({each.handler.store.name for each in commands}) != 1:
+    cause = causation or id or new_id()
+    context = Context(actor, correlation or cause, cause)
+    return done_once(
+        _store(commands),
+        id,
+        lambda: retried(lambda: once(commands, id, context)),
+        lambda records: _repeated(commands, records),
+    )
+
+
+def _store(commands: Sequence[Directed]) -> EventStore:
+    stores = {(store.name, store.address) for store in (each.handler.store for each in commands)}
+    if len(stores) != 1:
         raise ConfigurationError(
             "commands that are done together are for one store, and there is at least one"
         )
-    store = commands[0].handler.store
-    if id is not None and (done := store.of_command(id)):
-        return tuple(each.handler.repeated(each.stream, done) for each in commands)
-    cause = causation or id or new_id()
-    context = Context(actor, correlation or cause, cause)
-    try:
-        return retried(lambda: _once(commands, id, context))
-    except RepeatedCommandError as repeated:
-        records: Any = repeated.records
-        return tuple(each.handler.repeated(each.stream, records) for each in commands)
+    return commands[0].handler.store
 
 
-def _once(commands: Sequence[Directed], id: str | None, context: Context) -> tuple[Receipt, ...]:
+def _repeated(commands: Sequence[Directed], records: Sequence[Recorded]) -> tuple[Receipt, ...]:
+    """Return receipts of what was done before; a command that led to nothing then has none of its events."""
+    streams = {(each.category, each.stream) for each in records}
+    found = []
+    for each in commands:
+        category = each.handler.aggregate.category
+        if (category, each.stream) in streams or not _is_of(commands, streams):
+            found.append(each.handler.repeated(each.stream, records))
+        else:
+            version = each.handler.store.version(category, each.stream)
+            found.append(Receipt(category, each.stream, version, (), repeated=True))
+    return tuple(found)
+
+
+def _is_of(commands: Sequence[Directed], streams: set[tuple[str, str]]) -> bool:
+    return streams <= {(each.handler.aggregate.category, each.stream) for each in commands}
+
+
+def once(commands: Sequence[Directed], id: str | None, context: Context) -> tuple[Receipt, ...]:
+    """Handle commands together in one attempt, which may meet a conflict, or find that it was done before."""
+    store = _store(commands)
     loaded = [each.handler.load(each.stream) for each in commands]
     appends = [
         each.handler.decide(found, each.stream, each.command)
         for each, found in zip(commands, loaded, strict=True)
     ]
-    store = commands[0].handler.store
+    after = [
+        each.handler.after(found, append)
+        for each, found, append in zip(commands, loaded, appends, strict=True)
+    ]
     records = store.append(*(each for each in appends if each.events), command=id, context=context)
-    for each, found, append in zip(commands, loaded, appends, strict=True):
-        each.handler.keep_if_due(each.stream, found, append)
+    for each, state in zip(commands, after, strict=True):
+        each.handler.keep_if_due(each.stream, state)
     return tuple(
         Receipt(
             append.category,

@@ -1,6 +1,6 @@
 """An account: what may be done with it, and what follows from its history."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Annotated, assert_never
 
@@ -36,10 +36,24 @@ class SendMoney(Command):
 
 @dataclass(frozen=True)
 class ReceiveMoney(Command):
-    """Give the money of a transfer to its payee, or back to its payer."""
+    """Give the money of a transfer to its payee."""
 
     transfer: str
     amount: Money
+
+
+@dataclass(frozen=True)
+class SettleTransfer(Command):
+    """Let the payer know that the payee has the money."""
+
+    transfer: str
+
+
+@dataclass(frozen=True)
+class ReturnMoney(Command):
+    """Give the money of a transfer back to its payer."""
+
+    transfer: str
 
 
 @dataclass(frozen=True)
@@ -47,7 +61,8 @@ class Close(Command):
     pass
 
 
-AccountCommand = Open | Deposit | Withdraw | SendMoney | ReceiveMoney | Close
+Movement = Deposit | Withdraw | SendMoney | ReceiveMoney
+AccountCommand = Open | Movement | SettleTransfer | ReturnMoney | Close
 
 
 @dataclass(frozen=True)
@@ -78,11 +93,24 @@ class MoneyReceived(DomainEvent):
 
 
 @dataclass(frozen=True)
+class TransferSettled(DomainEvent):
+    transfer: str
+
+
+@dataclass(frozen=True)
+class MoneyReturned(DomainEvent):
+    transfer: str
+    amount: Money
+
+
+@dataclass(frozen=True)
 class Closed(DomainEvent):
     pass
 
 
-AccountEvent = Opened | Deposited | Withdrawn | MoneySent | MoneyReceived | Closed
+AccountEvent = (
+    Opened | Deposited | Withdrawn | MoneySent | MoneyReceived | TransferSettled | MoneyReturned | Closed
+)
 
 
 @dataclass(frozen=True)
@@ -93,6 +121,11 @@ class NotOpen(Refusal):
 @dataclass(frozen=True)
 class AlreadyOpen(Refusal):
     owner: str
+
+
+@dataclass(frozen=True)
+class NoOwner(Refusal):
+    pass
 
 
 @dataclass(frozen=True)
@@ -119,24 +152,69 @@ class MoneyLeft(Refusal):
 
 
 @dataclass(frozen=True)
+class TransferUnderWay(Refusal):
+    """An account whose money is on its way may get it back, and stays open for that."""
+
+    transfer: str
+
+
+@dataclass(frozen=True)
+class AlreadySent(Refusal):
+    transfer: str
+
+
+@dataclass(frozen=True)
+class NotSent(Refusal):
+    """The account has no money on its way in this transfer."""
+
+    transfer: str
+
+
+@dataclass(frozen=True)
 class Account:
-    """What an account's history comes to."""
+    """What an account's history comes to; `sending` is the money that has left, but not arrived yet."""
 
     owner: str = ""
     balance: Money = ZERO
     closed: bool = False
+    sending: dict[str, Money] = field(default_factory=dict)
 
 
 def decide(account: Account, command: AccountCommand) -> Decision:
     """Return what a command leads to; an account that is not open takes none but the one to open it."""
     if isinstance(command, Open):
-        return AlreadyOpen(account.owner) if account.owner else Opened(command.owner)
+        return _open(account, command)
     if not account.owner:
         return NotOpen()
     if account.closed:
         return AccountClosed()
-    if isinstance(command, Close):
-        return MoneyLeft(account.balance) if account.balance else Closed()
+    match command:
+        case Close():
+            return _close(account)
+        case SettleTransfer(transfer) | ReturnMoney(transfer) if transfer not in account.sending:
+            return NotSent(transfer)
+        case SettleTransfer(transfer):
+            return TransferSettled(transfer)
+        case ReturnMoney(transfer):
+            return MoneyReturned(transfer, account.sending[transfer])
+        case _:
+            return _move(account, command)
+
+
+def _open(account: Account, command: Open) -> Decision:
+    if account.owner:
+        return AlreadyOpen(account.owner)
+    return Opened(command.owner) if command.owner.strip() else NoOwner()
+
+
+def _close(account: Account) -> Decision:
+    if account.balance:
+        return MoneyLeft(account.balance)
+    return TransferUnderWay(min(account.sending)) if account.sending else Closed()
+
+
+def _move(account: Account, command: Movement) -> Decision:
+    """Return how money moves, where it is there and may."""
     if command.amount <= 0:
         return AmountNotPositive(command.amount)
     match command:
@@ -144,6 +222,8 @@ def decide(account: Account, command: AccountCommand) -> Decision:
             return Deposited(amount)
         case ReceiveMoney(transfer, amount):
             return MoneyReceived(transfer, amount)
+        case SendMoney(transfer) if transfer in account.sending:
+            return AlreadySent(transfer)
         case Withdraw() | SendMoney() if command.amount > account.balance:
             return InsufficientFunds(account.balance, command.amount)
         case Withdraw(amount):
@@ -163,10 +243,22 @@ def evolve(account: Account, event: AccountEvent) -> Account:
             return replace(account, closed=True)
         case Deposited(amount) | MoneyReceived(_, amount):
             return replace(account, balance=account.balance + amount)
-        case Withdrawn(amount) | MoneySent(_, amount):
+        case Withdrawn(amount):
             return replace(account, balance=account.balance - amount)
+        case MoneySent(transfer, amount):
+            sending = {**account.sending, transfer: amount}
+            return replace(account, balance=account.balance - amount, sending=sending)
+        case TransferSettled(transfer):
+            return replace(account, sending=_without(account.sending, transfer))
+        case MoneyReturned(transfer, amount):
+            sending = _without(account.sending, transfer)
+            return replace(account, balance=account.balance + amount, sending=sending)
         case _ as unknown:
             assert_never(unknown)
+
+
+def _without(sending: dict[str, Money], transfer: str) -> dict[str, Money]:
+    return {each: amount for each, amount in sending.items() if each != transfer}
 
 
 account = Aggregate(
@@ -174,5 +266,14 @@ account = Aggregate(
     initial=Account(),
     decide=decide,
     evolve=evolve,
-    events=(Opened, Deposited, Withdrawn, MoneySent, MoneyReceived, Closed),
+    events=(
+        Opened,
+        Deposited,
+        Withdrawn,
+        MoneySent,
+        MoneyReceived,
+        TransferSettled,
+        MoneyReturned,
+        Closed,
+    ),
 )

@@ -1,11 +1,14 @@
 """A transfer: money that leaves one account and comes to another, or back where it can't."""
 
+import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import assert_never
 
 from penstock.apps.bank.account import ZERO, AmountNotPositive, Money
 from penstock.sourcing import Aggregate, Command, Decision, DomainEvent, Refusal
+
+_NAME = re.compile(r"[^\x00]{1,250}")  # as the store's streams are named
 
 
 class Stage(StrEnum):
@@ -83,6 +86,20 @@ class SameAccount(Refusal):
 
 
 @dataclass(frozen=True)
+class NoAccount(Refusal):
+    """A text that can't be the name of an account."""
+
+    account: str
+
+
+@dataclass(frozen=True)
+class AlreadyRequested(Refusal):
+    payer: str
+    payee: str
+    amount: Money
+
+
+@dataclass(frozen=True)
 class NotNow(Refusal):
     """A step that does not follow on the stage in which the transfer is."""
 
@@ -91,6 +108,8 @@ class NotNow(Refusal):
 
 @dataclass(frozen=True)
 class Transfer:
+    """What a transfer's history comes to."""
+
     payer: str = ""
     payee: str = ""
     amount: Money = ZERO
@@ -101,10 +120,10 @@ class Transfer:
 def decide(transfer: Transfer, command: TransferCommand) -> Decision:
     """Return the next step of a transfer."""
     match transfer.stage, command:
-        case Stage.NONE, RequestTransfer(payer, payee, amount):
-            if amount <= 0:
-                return AmountNotPositive(amount)
-            return SameAccount(payer) if payer == payee else TransferRequested(payer, payee, amount)
+        case Stage.NONE, RequestTransfer():
+            return _request(command)
+        case _, RequestTransfer():
+            return AlreadyRequested(transfer.payer, transfer.payee, transfer.amount)
         case Stage.REQUESTED, NotePaid():
             return TransferPaid()
         case Stage.REQUESTED, NoteRejected(reason):
@@ -116,6 +135,17 @@ def decide(transfer: Transfer, command: TransferCommand) -> Decision:
         case Stage.RETURNING, NoteReturned():
             return TransferFailed(transfer.reason)
     return NotNow(transfer.stage.value)
+
+
+def _request(command: RequestTransfer) -> Decision:
+    """Whether both accounts are open is seen when the money moves; here, whether it could ever move."""
+    payer, payee = command.payer, command.payee
+    nobody = next((each for each in (payer, payee) if not _NAME.fullmatch(each)), None)
+    if nobody is not None:
+        return NoAccount(nobody)
+    if command.amount <= 0:
+        return AmountNotPositive(command.amount)
+    return SameAccount(payer) if payer == payee else TransferRequested(payer, payee, command.amount)
 
 
 def evolve(transfer: Transfer, event: TransferEvent) -> Transfer:

@@ -1,0 +1,65 @@
+"""Snapshots of a view: with what came after them they are the whole, and stale ones are not used."""
+
+from dataclasses import replace
+
+import pytest
+from tests.integration.test_sourcing_views import history
+
+from penstock.apps.bank.views import balances
+from penstock.log import Broker, Producer, apply
+from penstock.process import read
+from penstock.sourcing import topic_of
+from penstock.sourcing.totals import count
+from penstock.sourcing.view_snapshots import ViewSnapshots
+
+
+@pytest.fixture
+def topic(settings, unique):
+    made = topic_of(f"v{unique}", "account", partitions=3)
+    apply([made], Broker(settings))
+    return made
+
+
+def send(settings, topic, records):
+    with Producer(settings) as producer:
+        producer.send_all(topic, records)
+
+
+@pytest.mark.timeout(180)
+def test_a_snapshot_and_its_tail_are_the_whole(settings, spark, topic, tmp_path):
+    records, snapshots = history(9, events=200), ViewSnapshots(balances, topic, tmp_path)
+
+    def check():
+        whole = sorted(balances(read(spark, topic, settings)).collect())
+        assert sorted(snapshots.current(spark, settings).collect()) == whole
+
+    send(settings, topic, records[:100])
+    check()  # there is none yet
+    assert sum(snapshots.take(spark, settings).values()) == 100
+    check()  # nothing came after it
+    send(settings, topic, records[100:150])
+    check()
+    (tmp_path / "draft-2").mkdir()  # as a kill leaves it
+    assert sum(snapshots.take(spark, settings).values()) == 150
+    send(settings, topic, records[150:])
+    check()
+    snapshots.take(spark, settings)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["2", "3"]
+
+
+@pytest.mark.timeout(180)
+def test_a_snapshot_of_another_view_or_topic_is_not_used(settings, spark, topic, tmp_path):
+    send(settings, topic, history(10, events=50))
+    snapshots = ViewSnapshots(balances, topic, tmp_path)
+    snapshots.take(spark, settings)
+    assert snapshots._newest(settings) is not None
+    wider = replace(balances, columns={**balances.columns, "changes": count()})
+    other = replace(snapshots, view=wider)
+    assert other._newest(settings) is None
+    assert sum(row["changes"] for row in other.current(spark, settings).collect()) == 50
+    Broker(settings).delete(topic.name)
+    apply([topic], Broker(settings))
+    send(settings, topic, history(11, events=20))
+    assert snapshots._newest(settings) is None
+    whole = sorted(balances(read(spark, topic, settings)).collect())
+    assert sorted(snapshots.current(spark, settings).collect()) == whole
