@@ -14,7 +14,7 @@ help: ## Show the targets
 setup: ## Virtual environment, packages, Java and jars; seconds the second time
 	@scripts/setup.sh
 
-servers: setup # Redis and MariaDB, which only tests need
+servers: setup # Redis, MariaDB and an S3 server, which only tests need
 	@scripts/setup.sh servers
 
 demo: setup ## Fraud in real time, killed on the way, every alert checked
@@ -57,6 +57,7 @@ soak: setup ## State and memory over 20 minutes with a moving key space, drawn i
 lock: setup ## Pin every package again, from pyproject.toml
 	printf 'setuptools>=77\n' | $(COMPILE) --upgrade --no-annotate - --output-file requirements/build.txt
 	$(COMPILE) --upgrade pyproject.toml $(EXTRAS) --group dev --output-file requirements/dev.txt
+	printf 'moto[s3]\nflask\nflask-cors\n' | $(COMPILE) --upgrade --no-annotate - --output-file requirements/s3-server.txt
 	$(COMPILE) --upgrade pyproject.toml $(EXTRAS) --constraint requirements/dev.txt --output-file requirements/runtime.txt
 
 clean: ## Stop the services and remove all that was made here; the jar cache of the user stays

@@ -99,6 +99,7 @@ need_archive() { "$VENV/bin/python" -m penstock.process.spark.make_archive; }
 # Servers that only tests need: `scripts/setup.sh servers`. Installed, they are not started; where they can't
 # be installed, those tests say what they lack.
 need_servers() {
+    need_s3_server
     local policy=/usr/sbin/policy-rc.d name ours=""
     has redis-server && has mariadbd && return
     can_install || { say "redis-server and mariadb-server are missing, and apt-get can't be used here"; return 0; }
@@ -107,6 +108,18 @@ need_servers() {
         install_debian "$name" || say "apt-get could not install $name: its tests will say so"
     done
     [[ -z $ours ]] || rm -f "$policy"
+}
+
+# A server with S3's interface has an environment of its own: its packages don't go together with ours.
+need_s3_server() {
+    local home=$VENV/s3-server lock=requirements/s3-server.txt
+    [[ -f $home/stamp && $(<"$home/stamp") == "$(sha256sum <"$lock")" ]] && return
+    say "installing a server with S3's interface"
+    rm -rf "$home"
+    "$VENV/bin/python" -m venv "$home" &&
+        "$home/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --require-hashes -r "$lock" ||
+        { say "pip could not install the S3 server: its tests will say so"; rm -rf "$home"; return 0; }
+    sha256sum <"$lock" >"$home/stamp"
 }
 
 # Two set-ups at once would write into the same environment: the second one waits for the first.

@@ -30,6 +30,8 @@ LONGEST = (
     "test_campaign.py",
     "test_fraud.py",
     "test_rebuild.py",
+    "test_archive_flows.py",
+    "test_archive.py",
     "test_sink_lake.py",
     "test_sink_webhook.py",
     "test_sink_redis.py",

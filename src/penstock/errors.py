@@ -8,6 +8,7 @@ PenstockError
 │   ├── LeaseError             a queue's event was decided on after its lease was over
 │   ├── SinkError              a sink did not take a batch
 │   ├── SourceError            a captured database ended the stream, or did not answer
+│   ├── StorageError           an archive's folder or bucket did not answer
 │   ├── StoreError             the database of an event store did not answer
 │   ├── ConflictError          a stream has other events than were expected
 │   ├── StaleViewError         a view has not come as far as was waited for
@@ -34,6 +35,7 @@ PenstockError
 │   │   └── CaptureHeldError   another process runs it
 │   ├── ReplicaError           a replica that can't be as described, or can't go on
 │   │   └── ReplicaHeldError   another process runs it
+│   ├── ArchiveError           a topic's archive that can't be as described, or is damaged
 │   ├── ErasedError            a subject whose key was deleted: nothing personal is written of it
 │   ├── LedgerError            a sink's ledger that doesn't fit the flow's checkpoint
 │   └── FencedError            another writer has taken over the sink
@@ -97,6 +99,10 @@ class SinkError(TryAgainError):
 
 class SourceError(TryAgainError):
     id = "try-again.source"
+
+
+class StorageError(TryAgainError):
+    id = "try-again.storage"
 
 
 class StoreError(TryAgainError):
@@ -247,6 +253,10 @@ class ReplicaError(ConfigurationError):
 
 class ReplicaHeldError(ReplicaError):
     id = "configuration.replica.held"
+
+
+class ArchiveError(ConfigurationError):
+    id = "configuration.archive"
 
 
 class FencedError(ConfigurationError):

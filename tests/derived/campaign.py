@@ -23,7 +23,7 @@ from tests.derived.process import Process
 MODULE = Path(__file__).with_name("copies.py")
 SERVICES = ("kafka", "postgres", "redis")
 FAULTS = {"capture": 2, "copies": 3, "replica": 2, "kafka": 1, "postgres": 1, "redis": 2, "again": 1}
-_PATIENCE = 240.0
+_PATIENCE = 900.0
 
 
 def run_campaign(

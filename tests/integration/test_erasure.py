@@ -1,6 +1,7 @@
 """Erasure: once a subject's key is deleted, nothing personal of it can be read anywhere."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import psycopg
@@ -105,6 +106,56 @@ def test_another_process_has_forgotten_the_key_soon_after(store, settings, monke
         store.erase("ada")
         monkeypatch.setattr("penstock.sourcing.subject_keys._FRESH", 0.0)
         assert elsewhere.load("ada").state.name is None
+
+
+def test_what_is_personal_in_a_class_is_so_in_those_below_it(store):
+    @dataclass(frozen=True)
+    class Vip(Registered):
+        rank: str = "gold"
+
+    store.append(Append("person", "ada", 0, (Vip(SECRET),), replace(person, events=(Vip,)).types))
+    assert SECRET not in stored(store)
+
+
+def test_a_type_that_is_not_personal_any_more_leaves_no_snapshot_in_the_clear(store):
+    people = CommandHandler(store, person)
+    people.execute("ada", Register(SECRET))
+
+    @dataclass(frozen=True)
+    class Renamed(DomainEvent, formerly=("Registered",)):
+        name: str | None
+
+    later = replace(person, events=(Renamed, Visited), evolve=lambda state, event: Person(SECRET, 1))
+    people = CommandHandler(store, replace(later, snapshots=Snapshots(every=1)))
+    people.execute("ada", Visit("mill"))
+    assert SECRET not in stored(store)
+    assert people.load("ada").behind == 0
+
+
+def test_a_key_that_was_fetched_before_its_erasure_is_not_remembered(store, monkeypatch):
+    CommandHandler(store, person).execute("ada", Register(SECRET))
+    store.keys._known.clear()
+    found = store.keys._found
+
+    def slow(subject, make):
+        cipher = found(subject, make)
+        store.erase("ada")
+        return cipher
+
+    monkeypatch.setattr(store.keys, "_found", slow)
+    list(store.read("person", "ada"))
+    monkeypatch.setattr(store.keys, "_found", found)
+    (record,) = store.read("person", "ada")
+    assert json.loads(record.data) == {"name": None}
+
+
+def test_many_writers_of_personal_events_do_not_wait_for_each_others_connections(settings, database):
+    with EventStore(database.schema, settings, size=1) as small:
+        small.create()
+        people = CommandHandler(small, person)
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda n: people.execute(f"p{n}", Register(SECRET)), range(16)))
+        assert people.load("p7").state.name == SECRET
 
 
 def test_a_text_that_looks_encrypted_is_only_a_text(store):

@@ -4,6 +4,7 @@ import random
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -22,14 +23,18 @@ from penstock.errors import (
 from penstock.sourcing import (
     Append,
     CommandHandler,
+    Context,
     Directed,
     EventStore,
     Position,
     Snapshots,
     execute_together,
+    keep_position,
+    position_of,
     renumber,
     tail,
 )
+from penstock.sourcing.inserting import insert
 
 ONE = Deposited(Decimal(1))
 
@@ -106,7 +111,7 @@ def test_an_event_says_who_when_and_why(store, accounts):
 def test_a_stream_is_read_by_version_and_time_forwards_and_backwards(store, monkeypatch):
     times = [datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2, 3, 4)]
     clock = iter(times)
-    store._clock = lambda: next(clock)
+    store._appender._clock = lambda: next(clock)
     for expected in range(4):
         append(store, "ada", expected)
     monkeypatch.setattr("penstock.sourcing.store._PAGE", 2)
@@ -119,9 +124,9 @@ def test_a_stream_is_read_by_version_and_time_forwards_and_backwards(store, monk
 
 def test_time_does_not_go_back_in_a_stream(store):
     late = datetime.now(UTC) + timedelta(hours=1)
-    store._clock = lambda: late
+    store._appender._clock = lambda: late
     append(store, "ada", 0)
-    store._clock = lambda: datetime.now(UTC)
+    store._appender._clock = lambda: datetime.now(UTC)
     (record,) = append(store, "ada", 1)
     assert record.at == late
     append(store, "ada", 2, ONE, ONE)
@@ -220,7 +225,7 @@ def test_a_restored_store_is_numbered_anew_and_refuses_positions_from_before(sto
     assert [each.version for _, each in tail(store, after=after[-1][0], follow=False)] == [4]
     with pytest.raises(ConfigurationError, match="restored"):
         next(tail(store, after=before[0][0]))
-    ahead = Position(after[0][0].origin, 2**40, 1)
+    ahead = Position(after[0][0].origin, 2**40, 1, after[0][1].id)
     with pytest.raises(ConfigurationError, match="restored"):
         next(tail(store, after=ahead))
 
@@ -366,6 +371,103 @@ def test_a_lost_connection_loses_and_doubles_nothing(store, settings):
     assert sorted(stored) == sorted(done)
 
 
+@pytest.mark.parametrize("command", [None, "d1"])
+def test_an_append_that_is_under_way_is_done_once(store, settings, monkeypatch, command):
+    """The server goes on with it and commits while the client looks whether it did."""
+    accounts = CommandHandler(store, account)
+    accounts.execute("ada", Open("Ada"))
+    slow, first = psycopg.connect(settings.dsn().value), []
+
+    def lost(database, connection, records, id):
+        if not first:
+            first.append(insert(database, slow, records, id))
+            threading.Timer(0.5, slow.commit).start()
+            raise psycopg.OperationalError("the connection is lost")
+        return insert(database, connection, records, id)
+
+    monkeypatch.setattr("penstock.sourcing.appending.insert", lost)
+    receipt = accounts.execute("ada", Deposit(Decimal(100)), id=command)
+    assert (receipt.version, accounts.load("ada").state.balance) == (2, 100)
+    slow.close()
+
+
+def test_a_command_that_another_sender_has_done_is_not_refused(store, monkeypatch):
+    first, second = CommandHandler(store, account), CommandHandler(store, account)
+    first.execute("ada", Open("Ada"))
+    first.execute("ada", Deposit(Decimal(100)))
+    load = second.load
+
+    def late(stream, **more):
+        first.execute("ada", Withdraw(Decimal(100)), id="w1")
+        return load(stream, **more)
+
+    monkeypatch.setattr(second, "load", late)
+    receipt = second.execute("ada", Withdraw(Decimal(100)), id="w1")
+    assert receipt.repeated
+    assert first.load("ada").state.balance == 0
+
+
+def test_a_snapshot_that_fails_fails_no_command(store, monkeypatch):
+    accounts = CommandHandler(store, _with(account, snapshots=Snapshots(every=1)))
+
+    def broken(stream, loaded):
+        raise StoreError("no")
+
+    monkeypatch.setattr(accounts, "keep", broken)
+    assert accounts.execute("ada", Open("Ada")).version == 1
+
+
+def test_an_event_that_evolve_can_not_take_is_not_stored(store):
+    def evolve(state, event):
+        raise ValueError("never seen such a thing")
+
+    accounts = CommandHandler(store, _with(account, evolve=evolve))
+    with pytest.raises(ValueError, match="never seen"):
+        accounts.execute("ada", Open("Ada"))
+    assert store.version("account", "ada") == 0
+
+
+def test_stores_of_one_name_in_two_databases_are_two(store, settings):
+    other = EventStore(
+        store.name,
+        replace(settings, connections={"copy": {"dsn": settings.dsn().value + "?options="}}),
+        connection="copy",
+    )
+    both = [Directed(CommandHandler(each, account), "a", Open("A")) for each in (store, other)]
+    with pytest.raises(ConfigurationError, match="for one store"):
+        execute_together(both)
+    other.close()
+
+
+def test_a_kept_position_goes_along_when_events_are_numbered_anew(store):
+    append(store, "ada", 0, ONE, ONE, ONE)
+    (_, _), (second, _), (_, _) = tail(store, follow=False)
+    keep_position(store, "reader", second)
+    renumber(store)
+    kept = position_of(store, "reader")
+    assert [each.version for _, each in tail(store, after=kept, follow=False)] == [3]
+
+
+def test_making_a_store_again_waits_for_no_writer(store, settings):
+    with psycopg.connect(settings.dsn().value) as connection:
+        append(store, "ada", 0, connection=connection)
+        store.create()
+        connection.rollback()
+
+
+@pytest.mark.parametrize("category", ["", "Acc ount", "a.b", "a/../b", "x\ty\n"])
+def test_a_category_that_is_no_part_of_a_topic_is_refused(category):
+    with pytest.raises(ConfigurationError, match="not a category"):
+        Append(category, "ada", 0, (ONE,), account.types)
+
+
+def test_texts_that_the_database_does_not_take_are_refused(store):
+    with pytest.raises(ConfigurationError, match="actor="):
+        append(store, "ada", 0, context=Context(actor="a\x00b"))
+    with pytest.raises(ConfigurationError, match="id of 3000 letters"):
+        append(store, "ada", 0, command="x" * 3000)
+
+
 def test_names_that_can_not_be_are_refused(settings, store):
     with pytest.raises(ConfigurationError, match="not a store's name"):
         EventStore("Bank; drop", settings)
@@ -410,6 +512,4 @@ def _campaign(settings, store, appends):
 
 
 def _with(aggregate, **changes):
-    from dataclasses import replace
-
     return replace(aggregate, **changes)

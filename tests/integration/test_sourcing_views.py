@@ -120,6 +120,8 @@ def test_spark_decodes_events_as_python_does(spark):
         ("Named", 3, {"first": "Ada", "last": None, "age": "old"}, "field 'age'"),
         ("Named", 1, {"name": "Ada", "age": "old"}, "can't be upcast"),
         ("Named", 3, {"last": None, "age": 3}, "field 'first' is missing"),
+        ("Named", 4, {"first": "Ada", "last": None, "age": 3}, "of another schema version"),
+        ("Left", 2, {}, "of another schema version"),
     ],
 )
 def test_what_can_not_be_decoded_stops_the_query(spark, type, version, data, problem):

@@ -9,7 +9,7 @@ import pytest
 import penstock.errors
 
 PACKAGES = (
-    "events schemas schemas.compatibility log registry local process targets targets.kafka targets.lake "
+    "archive events schemas.compatibility log registry local process targets targets.kafka targets.lake "
     "targets.opensearch targets.postgres targets.redis targets.search targets.webhook pipeline "
     "replica sourcing testing"
 )

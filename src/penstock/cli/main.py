@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from penstock.cli import (
+    archive,
     bank,
     capture,
     demo,
@@ -35,6 +36,7 @@ flows.register(app)
 registry.register(app)
 search.register(app)
 app.add_typer(demo.app, name="demo")
+app.add_typer(archive.app, name="archive")
 app.add_typer(bank.app, name="bank")
 app.add_typer(capture.app, name="capture")
 app.add_typer(replica.app, name="replica")

@@ -26,12 +26,12 @@ _COLUMNS = ("version", "at", "type", "data", "actor", "causation")
 
 
 @app.command()
-def create(name: str, connection: Connection = None) -> None:
+def create(name: str, connection: Connection = None, keys: Keys = None) -> None:
     """Make a store's tables unless they are there.
 
     Example: penstock store create bank
     """
-    with _store(name, connection) as store:
+    with _store(name, connection, keys) as store:
         store.create()
     console.print(f"the store {name} is ready: a schema of that name in the database", markup=False)
 
@@ -40,6 +40,7 @@ def create(name: str, connection: Connection = None) -> None:
 def publish(
     name: str,
     connection: Connection = None,
+    keys: Keys = None,
     partitions: Annotated[int, typer.Option(help="Of topics that it makes, one for each category.")] = 1,
 ) -> None:
     """Write a store's events to Kafka until Ctrl-C, each once and in its stream's order.
@@ -54,7 +55,7 @@ def publish(
     from penstock.capture import Runner, Wishes
     from penstock.sourcing import publish as declare
 
-    with _store(name, connection) as store:
+    with _store(name, connection, keys) as store:
         capture = declare(store, partitions=partitions)
     wishes = Wishes()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -70,6 +71,7 @@ def read(
     category: str,
     stream: str,
     connection: Connection = None,
+    keys: Keys = None,
     after: Annotated[int, typer.Option(help="Only what is behind this version.")] = 0,
     to: Annotated[int | None, typer.Option(help="Up to this version.")] = None,
     until: Annotated[str | None, typer.Option(help="Up to this time: 2026-11-17T12:00:00Z")] = None,
@@ -81,7 +83,7 @@ def read(
     Example: penstock store read bank account ada --backwards
     """
     moment = None if until is None else _moment(until)
-    with _store(name, connection) as store:
+    with _store(name, connection, keys) as store:
         records = store.read(category, stream, after=after, to=to, until=moment, backwards=backwards)
         show(records, _COLUMNS, as_json=as_json, empty=f"{category} {stream} has no such events")
 
@@ -90,6 +92,7 @@ def read(
 def tail(
     name: str,
     connection: Connection = None,
+    keys: Keys = None,
     category: Annotated[str | None, typer.Option(help="Only one; all if none is given.")] = None,
     after: Annotated[str, typer.Option(help="A position that it printed before.")] = "",
     follow: Annotated[bool, typer.Option("--follow", help="Wait for more, until Ctrl-C.")] = False,
@@ -102,9 +105,10 @@ def tail(
     from penstock.sourcing import tail as follow_store
 
     start = Position.parse(after) if after else None
-    with _store(name, connection) as store:
+    with _store(name, connection, keys) as store:
         for position, each in follow_store(store, after=start, category=category, follow=follow):
-            typer.echo(f"{position} {each.category} {each.stream} {each.version} {each.type} {each.data}")
+            stream = each.stream if each.stream.isprintable() else repr(each.stream)
+            typer.echo(f"{position} {each.category} {stream} {each.version} {each.type} {each.data}")
 
 
 @app.command()

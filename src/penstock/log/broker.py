@@ -223,6 +223,17 @@ class Broker:
     def configure(self, name: str, changes: Mapping[str, str]) -> None:
         self._configure(ResourceType.TOPIC, name, changes)
 
+    def topic_config(self, name: str) -> dict[str, str]:
+        """Return the settings of a topic, the broker's defaults included."""
+        return self._described(ResourceType.TOPIC, name)
+
+    def delete_records(self, name: str, before: Mapping[int, int]) -> None:
+        """Delete the records of partitions before an offset of each."""
+        places = [TopicPartition(name, *each) for each in before.items()]
+        with asking(f"delete records of {name!r}", self.listener):
+            for each in self.admin.delete_records(places).values() if places else ():
+                self.wait(each)
+
     def group_config(self, group: str) -> dict[str, str]:
         """Return the settings of a group, the broker's defaults included; the group need not exist."""
         return self._described(ResourceType.GROUP, group)

@@ -34,6 +34,7 @@ from penstock.log.message import Received, is_received
 from penstock.log.positions import Position, from_beginning
 from penstock.log.records import Batch, Record
 from penstock.log.rewinds import Rewinds
+from penstock.log.tiered import TieredClient
 from penstock.log.topic import Table, Topic, check_name
 from penstock.schemas import SchemaDirectory
 from penstock.settings import Settings
@@ -68,7 +69,8 @@ class Consumer(Generic[E]):
     messages name their schema. `deduplicate` leaves out events whose id is among the last 100,000 of their
     partition, or as many as it says: what a real-time flow wrote again after a crash is read once. Any other
     Kafka setting goes into `kafka`.
-    What can't be decoded goes to `<topic>.dead-letters` before the position moves past it.
+    What can't be decoded goes to `<topic>.dead-letters` before the position moves past it. What Kafka no
+    longer has is read from the topic's archive, if there is one.
     """
 
     def __init__(
@@ -115,8 +117,8 @@ class Consumer(Generic[E]):
         self._listener = ErrorListener()
         demanded = {**(kafka or {}), **_DEMANDED}
         with asking("make a consumer"):
-            self._client = confluent_kafka.Consumer(
-                configuration(settings, _own(self.group, member), demanded, self._listener)
+            self._client = TieredClient(
+                settings, configuration(settings, _own(self.group, member), demanded, self._listener)
             )
         self._open(settings)
 

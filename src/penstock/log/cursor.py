@@ -22,6 +22,7 @@ from penstock.log.client import (
 )
 from penstock.log.message import Received
 from penstock.log.positions import Position, from_beginning, from_end
+from penstock.log.tiered import TieredClient
 from penstock.settings import Settings
 
 _TICK = 0.1
@@ -49,6 +50,7 @@ class Cursor:
     `position` has the offset that comes next in each partition: it moves past records that were returned, and
     past what holds none, such as aborted transactions. After an error, `go_to(position)` goes on without a
     gap. `partitions` are all of them unless given. `group` is the name under which the broker knows it.
+    With `archived`, what Kafka no longer has is read from the topic's archive.
     """
 
     def __init__(
@@ -59,13 +61,15 @@ class Cursor:
         *,
         group: str = "penstock.cursor",
         kafka: Configuration | None = None,
+        archived: bool = False,
     ) -> None:
         self.topic = topic
         self.position: dict[int, int] = {}
         self.listener = ErrorListener()
         demanded = {**(kafka or {}), **_DEMANDED, "group.id": group}
         with self._asking():
-            self.client = confluent_kafka.Consumer(configuration(settings, _OWN, demanded, self.listener))
+            own = configuration(settings, _OWN, demanded, self.listener)
+            self.client = TieredClient(settings, own) if archived else confluent_kafka.Consumer(own)
         try:
             self._partitions = self._found(partitions)
         except BaseException:
@@ -185,8 +189,9 @@ class Cursor:
         return False
 
     def _is_there(self, partition: int) -> bool:
-        """Whether the log has the place where a partition is read."""
-        first, end = self.client.get_watermark_offsets(self._place(partition), timeout=TIMEOUT, cached=False)
+        """Whether Kafka, without its archives, has the place where a partition is read."""
+        ask = confluent_kafka.Consumer.get_watermark_offsets
+        first, end = ask(self.client, self._place(partition), timeout=TIMEOUT, cached=False)
         return bool(first <= self.position[partition] <= end)
 
     def _move_past(self, message: Message) -> None:

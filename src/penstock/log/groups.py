@@ -21,6 +21,7 @@ from penstock.log.client import (
 from penstock.log.identity import mark
 from penstock.log.ledger import Offsets
 from penstock.log.positions import Position
+from penstock.log.tiered import TieredClient
 from penstock.settings import Settings
 
 
@@ -124,7 +125,8 @@ class Groups:
                 each.partition: each.offset for each in self._positions(reader, group) if each.topic == topic
             }
             after = to.resolve(reader, partitions)
-            _refuse_outside(to, after, broker.offsets(topic))
+            kept = {each.partition: reader.get_watermark_offsets(each, timeout=TIMEOUT) for each in after}
+            _refuse_outside(to, after, kept)
         if not dry_run:
             request = [ConsumerGroupTopicPartitions(group, [mark(each, id) for each in after])]
             with asking(f"reset group {group!r}", self._listener):
@@ -185,8 +187,12 @@ class _reader:
     """A client that looks into partitions and a group's positions, and joins nothing."""
 
     def __init__(self, settings: Settings, group: str, listener: ErrorListener) -> None:
-        demanded: Configuration = {"group.id": group, "enable.auto.commit": False}
-        self._client = Consumer(configuration(settings, {}, demanded, listener))
+        demanded: Configuration = {
+            "group.id": group,
+            "enable.auto.commit": False,
+            "auto.offset.reset": "error",  # what Kafka no longer has may be in an archive
+        }
+        self._client = TieredClient(settings, configuration(settings, {}, demanded, listener))
 
     def __enter__(self) -> Consumer:
         return self._client

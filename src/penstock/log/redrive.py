@@ -60,7 +60,7 @@ def redrive(
     writer = Writer(settings, group)
     try:
         writer.fence()  # before the position is read: until then another redrive may move it
-        with Cursor(source, settings, group=group) as cursor:
+        with Cursor(source, settings, group=group, archived=True) as cursor:
             letters = WaitingLetters(cursor, TopicIdentity(source, settings, group))
             return _redriven(letters, writer, readable, progress)
     except PenstockError as error:

@@ -33,7 +33,7 @@ def tail(
     Otherwise `plain` does, or returns None for what it can't decode.
     """
     start = from_beginning() if beginning else from_time(_utc(since)) if since else from_end()
-    with Cursor(name, settings, kafka={"fetch.wait.max.ms": 500}) as cursor:
+    with Cursor(name, settings, kafka={"fetch.wait.max.ms": 500}, archived=True) as cursor:
         cursor.start(start)
         for message in islice(cursor.follow(), limit):
             yield _line(message, codec, plain)

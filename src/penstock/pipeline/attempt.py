@@ -101,6 +101,8 @@ class Attempt:
         if self.job.flow.mode == "replay":
             self._replay()
             return
+        if not self.from_ledger:
+            self._topics.refuse_archived_beginning()
         if self.job.loads and self.checkpoint.read(_LOADED) is None:
             self._run(Span(tables_only=True), until_end=True)
             if not self.stopping.is_set():

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from penstock.errors import FlowError, UnknownSchemaError
 from penstock.identity import Identity
 from penstock.log import Broker, Table, Topic
+from penstock.log.archive.tiers import Tiers
 from penstock.log.ledger import Offsets
 from penstock.log.ranges import Ranges
 from penstock.log.topic import DEAD_LETTERS
@@ -51,6 +52,7 @@ class Span:
     ticks_only: bool = False
     in_batches: bool = False  # although the flow is one of real time
     as_table: bool = False  # not as a stream, whatever the flow's mode
+    in_kafka: bool = False  # without archives: a plan that is only looked at needs none
 
 
 WHOLE = Span()
@@ -114,7 +116,9 @@ class Planner:
     def gives_one_result(self, flow: Flow) -> bool:
         """Whether an event has at most one result; judged by one plan, so that all modes give it one id."""
         if flow.name not in self._one_to_one:
-            self._one_to_one[flow.name] = gives_one_result(self.results(flow, Span(as_table=True)))
+            self._one_to_one[flow.name] = gives_one_result(
+                self.results(flow, Span(as_table=True, in_kafka=True))
+            )
         return self._one_to_one[flow.name]
 
     def malformed(
@@ -134,7 +138,7 @@ class Planner:
         return reduce(DataFrame.unionByName, found)
 
     def _malformed(self, topic: Topic[Any], ranges: Ranges, options: Mapping[str, str]) -> DataFrame:
-        first = {part: (low, low) for part, (low, _) in Broker(self.settings).offsets(topic.name).items()}
+        first = {part: (low, low) for part, (low, _) in Tiers(self.settings).offsets(topic.name).items()}
         wanted = {**first, **ranges}
         start, end = ({topic.name: {p: each[i] for p, each in wanted.items()}} for i in (0, 1))
         rows = kafka_rows(
@@ -178,7 +182,7 @@ class Planner:
         found = known_schemas(topic, self.registry)
         schemas, keys = {**before.schemas, **found.schemas}, {**before.keys, **found.keys}
         known = replace(before, schemas=schemas, keys=keys)
-        looked_through = ranges or Broker(self.settings).committed_ranges(topic.name)
+        looked_through = ranges or Tiers(self.settings).committed_ranges(topic.name)
         ids = {id, *self._schema_ids_in(topic, looked_through, known)} - {*schemas}
         self.registry.await_ids(ids)
         for each in sorted(ids):
@@ -223,6 +227,7 @@ class Planner:
             start=self._everywhere(topic, span.start),
             end=self._everywhere(topic, span.end),
             options={**limit, **flow.options, **(_NOTHING if nothing else {})},
+            archived=not span.in_kafka,
         )
 
     def _counted(self, flow: Flow, argument: str, span: Span) -> str | None:
@@ -234,7 +239,7 @@ class Planner:
         """Offsets of every partition, as Spark wants them; those that came later are at their beginning."""
         if offsets is None or topic.name not in offsets:
             return None
-        first = {part: low for part, (low, _) in Broker(self.settings).offsets(topic.name).items()}
+        first = {part: low for part, (low, _) in Tiers(self.settings).offsets(topic.name).items()}
         return {topic.name: {**first, **offsets[topic.name]}}
 
     def _current(self, table: Table[Any], counted: str | None) -> DataFrame:

@@ -3,8 +3,9 @@
 import json
 from collections.abc import Mapping
 
-from penstock.errors import TopicError
+from penstock.errors import FlowError, TopicError
 from penstock.log import Broker, Table
+from penstock.log.archive.tiers import Tiers
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.job import Job
 from penstock.settings import Settings
@@ -17,7 +18,7 @@ class ReadTopics:
 
     def __init__(self, job: Job, settings: Settings, checkpoint: Checkpoint) -> None:
         self._job, self._checkpoint = job, checkpoint
-        self._broker = Broker(settings)
+        self._broker, self._tiers = Broker(settings), Tiers(settings)
         self._names = sorted({topic.name for topic in (*job.topics, *job.flow.looks_up.values())})
         self._tables = sorted(
             {table.name for table in (*job.topics, *job.flow.looks_up.values()) if isinstance(table, Table)}
@@ -48,6 +49,21 @@ class ReadTopics:
                     hint=_anew(self._job),
                 )
         self._refuse_moved_keys()
+
+    def refuse_archived_beginning(self) -> None:
+        """Refuse to begin as a stream where Kafka's log begins, if the topic's own beginning is archived."""
+        begun = self._checkpoint.last_planned() is not None
+        if begun or any(name.startswith("starting") for name in self._job.flow.options):
+            return
+        archived = next((each.name for each in self._job.topics if self._tiers.history(each.name)), None)
+        if archived is not None:
+            raise FlowError(
+                f"flow {self._job.label!r} would begin in the midst of {archived!r}: what came before is in "
+                "the topic's archive, and a stream reads Kafka only",
+                hint="`penstock rebuild` makes a table from the archive, and the flow goes on behind it; "
+                'mode="replay" reads the archive, too; to begin where Kafka does, write '
+                'options={"startingOffsets": "earliest"}',
+            )
 
     def count_partitions(self) -> int:
         """How many partitions there are to be read."""

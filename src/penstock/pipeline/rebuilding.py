@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.errors import DataLossError, FlowError, SinkError, TargetError
 from penstock.identity import Identity
 from penstock.log import Broker, Table
+from penstock.log.archive.tiers import Tiers
 from penstock.log.ledger import Offsets
 from penstock.pipeline.attempt import replay_end
 from penstock.pipeline.checkpoint import Checkpoint
@@ -28,6 +29,7 @@ from penstock.targets.target import Target
 
 _LANES = 2
 _TICK = 0.2
+_IN_KAFKA = {"startingOffsets": "earliest"}  # as far back as Kafka goes, though an archive goes further
 IsStopped = Callable[[], bool]
 
 
@@ -142,7 +144,7 @@ class _Rebuild:
         refuse_lost(self._flow, self._settings, wanted.until, partial=wanted.partial)
         known = self._noted(known, known.begun(until, self._made_by))
         if known.built is None:
-            built = self._built(known, wanted.until)
+            built = self._built(known, wanted)
             if not self._is_stopped():
                 known = self._noted(known, replace(known, built=built))
         return known
@@ -152,13 +154,16 @@ class _Rebuild:
             self._generations.write(after, before)
         return after
 
-    def _built(self, known: Generation, until: datetime | None) -> Offsets:
+    def _built(self, known: Generation, wanted: Wanted) -> Offsets:
         """Run the flow over the log: without state in one batch, with state as a stream that ends."""
         job = self._job(known)
         if self._keeps_state:
-            self._run(replace(job, flow=job.flow.in_mode("stream")))
+            flow = job.flow.in_mode("stream")
+            flow = replace(flow, options={**_IN_KAFKA, **flow.options}) if wanted.partial else flow
+            self._run(replace(job, flow=flow))
             return {}  # where it stands is in its checkpoint
-        job = replace(job, flow=job.flow.in_mode("replay"), end=_ends(self._flow, self._settings, until))
+        end = _ends(self._flow, self._settings, wanted.until)
+        job = replace(job, flow=job.flow.in_mode("replay"), end=end)
         self._run(job)
         folder = job.identity.folder(self._settings.flows)
         return replay_end(Checkpoint(self._spark, f"{folder}/replay")) or {}
@@ -241,13 +246,13 @@ def refuse_lost(flow: Flow, settings: Settings, until: datetime | None, *, parti
     """Refuse a rebuild that the log is not enough for: events were deleted, or compacted away."""
     if partial:
         return
-    broker = Broker(settings)
+    broker, tiers = Broker(settings), Tiers(settings)
     for topic in (*flow.reads.values(), *flow.looks_up.values()):
         policy = broker.topic(topic.name).config.get("cleanup.policy", "delete")
-        if "delete" in policy and any(first for first, _ in broker.offsets(topic.name).values()):
+        if "delete" in policy and not tiers.is_whole(topic.name):
             raise DataLossError(
                 f"the oldest events of {topic.name!r} were deleted: a rebuild would lack what came of them",
-                hint="bring them back from an archive of the topic, or do without them: --partial",
+                hint="an archive of the topic would have kept them; do without them: --partial",
             )
         if "compact" in policy:
             is_table = isinstance(topic, Table)
@@ -276,4 +281,4 @@ def _ends(flow: Flow, settings: Settings, until: datetime | None) -> Offsets:
     broker, names = Broker(settings), [topic.name for topic in flow.reads.values()]
     if until is None:
         return {name: broker.committed_end(name) for name in names}
-    return {name: broker.offsets_at(name, until) for name in names}
+    return {name: Tiers(settings).offsets_at(name, until) for name in names}

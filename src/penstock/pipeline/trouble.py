@@ -62,7 +62,7 @@ def _lost_events(found: re.Match[str], job: Job, _: str) -> DataLossError:
         f"flow {job.label!r} can't read what it has not read yet: {_folded(found['what'])}",
         hint="events were deleted before they were read, by retention or by somebody. Nothing was skipped: "
         'take the loss and go on behind it with options={"failOnDataLoss": "false"}, and give the topic a '
-        "longer retention",
+        "longer retention; if the topic is archived, `penstock rebuild` reads them there",
     )
 
 

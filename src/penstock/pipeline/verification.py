@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.errors import FlowError
 from penstock.identity import Identity
 from penstock.log import Broker, Topic
+from penstock.log.archive.tiers import Tiers
 from penstock.log.ledger import Offsets
 from penstock.log.ranges import OffsetRanges, Range, Ranges
 from penstock.log.topic import DEAD_LETTERS
@@ -221,8 +222,8 @@ class _Verifier:
         self.report(_DEAD, "looks for malformed records")
         topics = list(self.pipeline.topics.values())
         label = Identity.of_dead_letters(self.planner.settings.namespace, self.pipeline.name).label
-        broker = Broker(self.planner.settings)
-        now = {topic.name: broker.committed_ranges(topic.name) for topic in topics}
+        tiers = Tiers(self.planner.settings)
+        now = {topic.name: tiers.committed_ranges(topic.name) for topic in topics}
         read = self._read(now)
         found = self._in_topics([topic.name + DEAD_LETTERS for topic in topics], label)
         clean = {name: each for name, each in self.clean.items() if name not in self.suspicious}
@@ -280,9 +281,9 @@ def _position(found: Offsets, firsts: Offsets) -> Offsets:
 
 
 def _firsts(planner: Planner, topics: Iterable[Topic[Any]]) -> dict[str, dict[int, int]]:
-    broker = Broker(planner.settings)
+    tiers = Tiers(planner.settings)
     return {
-        topic.name: {number: low for number, (low, _) in broker.offsets(topic.name).items()}
+        topic.name: {number: low for number, (low, _) in tiers.offsets(topic.name).items()}
         for topic in topics
     }
 

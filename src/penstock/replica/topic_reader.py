@@ -15,7 +15,7 @@ class TopicReader:
 
     def __init__(self, path: str, topic: str, id: str, settings: Settings, ledger: Ledger) -> None:
         self.path, self._ledger = path, ledger
-        self._cursor = Cursor(topic, settings, group="penstock.replica", kafka=_KAFKA)
+        self._cursor = Cursor(topic, settings, group="penstock.replica", kafka=_KAFKA, archived=True)
         try:
             self.place = self._stored(topic, id)
             self._cursor.go_to(self.place.offsets)

@@ -1,6 +1,5 @@
 """Aggregates: state that is folded from events, and decisions about commands. Pure functions, no I/O."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -8,6 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from penstock.errors import ConfigurationError
 from penstock.events import fields_of
+from penstock.sourcing.append import check_category
 from penstock.sourcing.domain import Command, DomainEvent, Refusal
 from penstock.sourcing.event_types import EventTypes, Part
 from penstock.sourcing.fingerprint import fingerprint
@@ -15,7 +15,6 @@ from penstock.sourcing.snapshots import Snapshots
 
 S = TypeVar("S")
 Decision = DomainEvent | Sequence[DomainEvent] | Refusal | None
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 @dataclass(frozen=True)
@@ -38,11 +37,7 @@ class Aggregate(Generic[S]):
     snapshots: Snapshots = field(default_factory=Snapshots)
 
     def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.category):
-            raise ConfigurationError(
-                f"{self.category!r} is not a category",
-                hint="use up to 40 small letters, digits and _, a letter first",
-            )
+        check_category(self.category)
         fields_of(type(self.initial))  # a state that can't be kept is refused here
         keeps = self.snapshots.every is not None or self.snapshots.age is not None
         if self.types.have_other_subjects and keeps:
@@ -59,7 +54,7 @@ class Aggregate(Generic[S]):
     def tag(self) -> str:
         """What a snapshot of its state is good for: the state's shape and the code that makes it."""
         state = (type(self.initial), self.initial)
-        return fingerprint(state, self.evolve, self.events, self.split, self.removed)
+        return fingerprint(self.evolve, state, self.events, dict(self.split), self.removed)
 
     def fold(self, events: Iterable[DomainEvent], state: S | None = None) -> S:
         """Return the state after events."""

@@ -1,5 +1,6 @@
 """What is appended to streams."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,6 +11,16 @@ from penstock.sourcing.event_types import EventTypes
 from penstock.sourcing.personal import encrypted
 from penstock.sourcing.recorded import Recorded
 from penstock.sourcing.subject_keys import SubjectKeys
+
+_CATEGORY = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+
+def check_category(name: str) -> None:
+    """Refuse what could not be a part of a topic's name."""
+    if not _CATEGORY.fullmatch(name):
+        raise ConfigurationError(
+            f"{name!r} is not a category", hint="use up to 40 small letters, digits and _, a letter first"
+        )
 
 
 @dataclass(frozen=True)
@@ -23,6 +34,7 @@ class Append:
     types: EventTypes
 
     def __post_init__(self) -> None:
+        check_category(self.category)
         if not self.stream or len(self.stream) > 250 or "\x00" in self.stream:
             raise ConfigurationError(f"{self.stream!r} is not a stream's name", hint="use 1 to 250 letters")
         if self.expected < 0:
@@ -69,3 +81,10 @@ class Context:
     actor: str | None = None
     correlation: str | None = None
     causation: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if value is not None and (not isinstance(value, str) or "\x00" in value or len(value) > 1000):
+                raise ConfigurationError(
+                    f"{name}={value!r:.100}", hint="use a text of up to 1,000 letters, or None"
+                )

@@ -19,8 +19,7 @@ _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('penstock.sourcing', 0))"
 # the sequence within it are the store's order (see docs/decisions/019-event-store.md).
 _TABLES = """
 CREATE SCHEMA IF NOT EXISTS {schema};
-CREATE TABLE IF NOT EXISTS {schema}.origin (id uuid NOT NULL DEFAULT gen_random_uuid());
-INSERT INTO {schema}.origin SELECT gen_random_uuid() WHERE NOT EXISTS (SELECT FROM {schema}.origin);
+CREATE TABLE IF NOT EXISTS {schema}.origin (id uuid NOT NULL, layout integer NOT NULL);
 CREATE TABLE IF NOT EXISTS {schema}.events (
     topic text NOT NULL,
     stream text NOT NULL,
@@ -46,13 +45,14 @@ CREATE TABLE IF NOT EXISTS {schema}.snapshots (
     state json NOT NULL,
     at timestamptz NOT NULL,
     taken timestamptz NOT NULL DEFAULT now(),
-    PRIMARY KEY (topic, stream)
+    PRIMARY KEY (topic, stream, tag)
 );
 CREATE TABLE IF NOT EXISTS {schema}.positions (
     reader text PRIMARY KEY,
     origin uuid NOT NULL,
     transaction xid8 NOT NULL,
-    sequence bigint NOT NULL
+    sequence bigint NOT NULL,
+    event uuid NOT NULL
 );
 CREATE OR REPLACE FUNCTION {schema}.refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -63,7 +63,9 @@ CREATE OR REPLACE TRIGGER immutable BEFORE UPDATE OR DELETE ON {schema}.events
     FOR EACH ROW EXECUTE FUNCTION {schema}.refuse_change();
 CREATE OR REPLACE TRIGGER kept BEFORE TRUNCATE ON {schema}.events
     FOR EACH STATEMENT EXECUTE FUNCTION {schema}.refuse_change();
+INSERT INTO {schema}.origin SELECT gen_random_uuid(), 1 WHERE NOT EXISTS (SELECT FROM {schema}.origin);
 """
+_IS_MADE = "SELECT to_regclass(%s) IS NOT NULL, current_setting('server_encoding')"
 
 
 class Database:
@@ -75,10 +77,17 @@ class Database:
         self._making = threading.Lock()
 
     def create(self) -> None:
-        """Make the tables that are not there yet."""
-        with self.asking("make the tables"), self.connection() as connection, connection.transaction():
-            connection.execute(_LOCK)
-            connection.execute(self.sql(_TABLES))
+        """Make the tables unless they are there: statements that make them would wait for every writer."""
+        with self.asking("make the tables"), self.connection() as lent, lent.transaction():
+            lent.execute(_LOCK)
+            is_made, encoding = lent.execute(_IS_MADE, [f"{self.schema}.origin"]).fetchone() or (False, "")
+            if encoding != "UTF8":
+                raise ConfigurationError(
+                    f"the database is encoded as {encoding}, and events are UTF8",
+                    hint="use a database with ENCODING 'UTF8'",
+                )
+            if not is_made:
+                lent.execute(self.sql(_TABLES))
 
     def sql(self, text: LiteralString) -> sql.Composed:
         """Return a statement with the schema's name in it."""

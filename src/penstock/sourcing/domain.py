@@ -79,7 +79,8 @@ class DomainEvent(_Checked):
         super().__init_subclass__(**more)
         cls.event_type = type or cls.__name__
         cls.formerly = tuple(formerly)
-        cls.personal, cls.subject = tuple(personal), subject
+        cls.personal = tuple(dict.fromkeys((*cls.personal, *personal)))  # and those of the classes above
+        cls.subject = subject or cls.subject
         cls.upcasts = upcasts_from(1, upcasts)
         cls.schema_version = 1 + max((each.since for each in cls.upcasts), default=0)
 

@@ -104,17 +104,16 @@ class EventTypes:
 
 
 def _reader(cls: type[DomainEvent]) -> Callable[[Recorded], tuple[DomainEvent, ...]]:
-    if not fields(cls):
-        only = cls()
-        return lambda _: (only,)
-    shape, current = shape_of(cls), cls.schema_version
-    decode: Callable[[str], Any] = msgspec.json.Decoder(shape.lenient).decode
+    shape, current = shape_of(cls) if fields(cls) else None, cls.schema_version
+    decode: Callable[[str], Any] = msgspec.json.Decoder(shape.lenient if shape else dict).decode
 
     def read(record: Recorded) -> tuple[DomainEvent, ...]:
-        if record.schema_version == current:
-            return (shape.revive(decode(record.data)),)
         if record.schema_version > current:
             raise DecodeError(f"its schema version is {record.schema_version}, the class's {current}")
+        if shape is None:
+            return (cls(),)
+        if record.schema_version == current:
+            return (shape.revive(decode(record.data)),)
         return (_made(cls, _upcast(record, upcasts_from(record.schema_version, cls.upcasts))),)
 
     return read

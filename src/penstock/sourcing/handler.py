@@ -57,14 +57,14 @@ class CommandHandler(Repository[S]):
         causation: str | None = None,
     ) -> Receipt:
         """Handle a command, and return its receipt."""
-        if id is not None and (done := self.store.of_command(id)):
-            return self.repeated(stream, done)
         cause = causation or id or new_id()
         context = Context(actor, correlation or cause, cause)
-        try:
-            return retried(lambda: self._once(stream, command, id, context), self._retries)
-        except RepeatedCommandError as repeated:
-            return self.repeated(stream, repeated.records)  # type: ignore[arg-type]
+        return done_once(
+            self.store,
+            id,
+            lambda: retried(lambda: self._once(stream, command, id, context), self._retries),
+            lambda records: self.repeated(stream, records),
+        )
 
     def decide(self, loaded: Loaded[S], stream: str, command: Command) -> Append:
         """Return what a command adds to a stream, or raise why it is refused."""
@@ -76,8 +76,9 @@ class CommandHandler(Repository[S]):
     def _once(self, stream: str, command: Command, id: str | None, context: Context) -> Receipt:
         loaded = self.load(stream)
         append = self.decide(loaded, stream, command)
+        after = self.after(loaded, append)
         records = tuple(self.store.append(append, command=id, context=context)) if append.events else ()
-        self.keep_if_due(stream, loaded, append)
+        self.keep_if_due(stream, after)
         return Receipt(self.aggregate.category, stream, loaded.version + len(records), records)
 
     def repeated(self, stream: str, records: Sequence[Recorded]) -> Receipt:
@@ -90,6 +91,29 @@ class CommandHandler(Repository[S]):
                 hint="give each command an id of its own",
             )
         return Receipt(category, stream, own[-1].version, own, repeated=True)
+
+
+def done_once(
+    store: EventStore,
+    id: str | None,
+    attempt: Callable[[], T],
+    repeated: Callable[[Sequence[Recorded]], T],
+) -> T:
+    """Return what an attempt returns, or what a command of this id led to before.
+
+    It is looked for once more before a refusal leaves: another sender of the same command may have been
+    faster, and it would be refused because it was done.
+    """
+    if id is None:
+        return attempt()
+    if done := store.of_command(id):
+        return repeated(done)
+    try:
+        return attempt()
+    except (RefusedError, RepeatedCommandError):
+        if done := store.of_command(id):
+            return repeated(done)
+        raise
 
 
 def retried(attempt: Callable[[], T], retries: int = _RETRIES) -> T:

@@ -101,7 +101,7 @@ def _copied(
     return fits
 
 
-def _lines(schema: str, records: Sequence[Recorded], command: str | None) -> bytes:
+def _lines(schema: str, records: Sequence[Recorded], command: str | None) -> str:
     """Return records as COPY reads them; of JSON, only the backslashes mean something to it."""
     done = "\\N" if command is None else command.translate(_ESCAPED)
     at, lines = records[0].at.isoformat(), []
@@ -111,7 +111,7 @@ def _lines(schema: str, records: Sequence[Recorded], command: str | None) -> byt
         lines.append(
             f"{schema}.{each.category}\t{stream}\t{each.version}\t{each.id}\t{type}\t{at}\t{record}\t{done}\t{ordinal}\n"
         )
-    return "".join(lines).encode()
+    return "".join(lines)
 
 
 def _firsts(records: Sequence[Recorded]) -> list[int]:

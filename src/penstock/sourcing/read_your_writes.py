@@ -3,22 +3,24 @@
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Self
 
 from penstock.durations import duration
-from penstock.errors import PenstockError, StaleViewError
+from penstock.errors import ConfigurationError, LogError, StaleViewError
 from penstock.identity import Identity
 from penstock.log import Groups, from_time
 from penstock.log.cursor import Cursor
+from penstock.log.message import Received
 from penstock.schemas import JsonCodec
 from penstock.settings import Settings
 from penstock.sourcing.handler import Receipt
 from penstock.sourcing.recorded import Recorded
 
 _PAUSE = 0.1
-_STREAMS = 100_000  # whose newest events are remembered
+_EVENTS = 200_000  # of which is remembered where they are
 
 
 @dataclass(frozen=True)
@@ -47,10 +49,11 @@ class Freshness:
         self._groups = Groups(settings)
         self._cursor = Cursor(topic, settings)
         self._cursor.start(from_time(datetime.now(UTC) - duration(since)))
-        self._seen: OrderedDict[str, tuple[int, int, int]] = OrderedDict()
+        self._seen: OrderedDict[tuple[str, int], tuple[int, int]] = OrderedDict()
+        self._decode = JsonCodec(Recorded).decode
         self._news = threading.Condition()
         self._closing = threading.Event()
-        self._error: PenstockError | None = None
+        self._error: LogError | None = None
         self._thread = threading.Thread(target=self._follow, name=f"freshness {topic}", daemon=True)
         self._thread.start()
 
@@ -70,7 +73,14 @@ class Freshness:
 
         StaleViewError says how far it has come; the command itself stays done.
         """
+        if not self._topic.endswith(f".{receipt.category}"):
+            raise ConfigurationError(
+                f"a receipt of the category {receipt.category!r}, and the topic is {self._topic!r}",
+                hint="make a Freshness for each category's topic",
+            )
         begun = time.monotonic()
+        if not receipt.records:  # there is nothing to wait for
+            return Delay(0.0, 0.0)
         until = begun + duration(within).total_seconds()
         partition, offset = self._published(receipt, until)
         published = time.monotonic()
@@ -94,9 +104,8 @@ class Freshness:
             while True:
                 if self._error:
                     raise self._error
-                version, partition, offset = self._seen.get(receipt.stream, (0, 0, 0))
-                if version >= receipt.version:
-                    return partition, offset
+                if (place := self._seen.get((receipt.stream, receipt.version))) is not None:
+                    return place
                 if not self._news.wait(until - time.monotonic()):
                     raise StaleViewError(
                         f"{receipt.category} {receipt.stream!r}: version {receipt.version} is not in the log",
@@ -104,23 +113,19 @@ class Freshness:
                     )
 
     def _follow(self) -> None:
-        decode = JsonCodec(Recorded).decode
         try:
             while not self._closing.is_set():
-                messages = self._cursor.read(wait=0.05)
-                with self._news:
-                    for message in messages:
-                        record = decode(message.value())
-                        self._seen[record.stream] = (
-                            record.version,
-                            message.partition(),
-                            message.offset(),
-                        )
-                        self._seen.move_to_end(record.stream)
-                        if len(self._seen) > _STREAMS:
-                            self._seen.popitem(last=False)
-                    self._news.notify_all()
-        except PenstockError as error:
+                self._remember(self._cursor.read(wait=0.05))
+        except Exception as error:
             with self._news:
-                self._error = error
+                self._error = LogError(f"{self._topic!r} can't be followed: {error}")
                 self._news.notify_all()
+
+    def _remember(self, messages: Iterable[Received]) -> None:
+        with self._news:
+            for message in messages:
+                record = self._decode(message.value())
+                self._seen[record.stream, record.version] = message.partition(), message.offset()
+            while len(self._seen) > _EVENTS:
+                self._seen.popitem(last=False)
+            self._news.notify_all()

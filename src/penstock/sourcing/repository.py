@@ -1,5 +1,6 @@
 """The repository: the state of an aggregate's streams, from the last snapshot and the events behind it."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -7,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from penstock.errors import ErasedError
+from penstock.errors import ErasedError, PenstockError
 from penstock.schemas.shape import shape_of
 from penstock.sourcing.aggregate import Aggregate
 from penstock.sourcing.append import Append
@@ -16,6 +17,7 @@ from penstock.sourcing.store import EventStore
 
 S = TypeVar("S")
 _PAGE = 5_000
+_log = logging.getLogger("penstock")
 _LOAD = """
     WITH kept AS (
         SELECT version, state::text AS text, taken FROM {schema}.snapshots
@@ -33,10 +35,13 @@ _KEEP = """
     INSERT INTO {schema}.snapshots (topic, stream, version, tag, state, at)
     SELECT topic, stream, version, %s, %s::json, at FROM {schema}.events
     WHERE topic = %s AND stream = %s AND version = %s
-    ON CONFLICT (topic, stream) DO UPDATE
-    SET (version, tag, state, at, taken)
-        = (excluded.version, excluded.tag, excluded.state, excluded.at, now())
-    WHERE snapshots.version < excluded.version OR snapshots.tag <> excluded.tag"""
+    ON CONFLICT (topic, stream, tag) DO UPDATE
+    SET (version, state, at, taken) = (excluded.version, excluded.state, excluded.at, now())
+    WHERE snapshots.version < excluded.version"""
+# While two versions of the code are at work, each has its own.
+_FORGET = """
+    DELETE FROM {schema}.snapshots
+    WHERE topic = %s AND stream = %s AND tag <> %s AND taken < now() - interval '1 day'"""
 _FOREVER = datetime.max.replace(tzinfo=UTC)
 _MOST = 2**63 - 1
 _NO_TAG = ""
@@ -44,12 +49,17 @@ _NO_TAG = ""
 
 @dataclass(frozen=True)
 class Loaded(Generic[S]):
-    """A stream's state at a version; `behind` events were read after the snapshot of `taken`."""
+    """A stream's state at a version; `behind` events were read after the snapshot of `taken`.
+
+    `personal` says that something personal went into it, `shared` that it is of others than the stream.
+    """
 
     state: S
     version: int = 0
     behind: int = 0
     taken: datetime | None = None
+    personal: bool = False
+    shared: bool = False
 
 
 class Repository(Generic[S]):
@@ -79,17 +89,33 @@ class Repository(Generic[S]):
         """Return events for a stream."""
         return Append(self.aggregate.category, stream, expected, events, self.aggregate.types)
 
-    def keep_if_due(self, stream: str, loaded: Loaded[S], append: Append) -> None:
-        """Keep a snapshot of what was loaded and appended; a stream is complete without it."""
-        behind = loaded.behind + len(append.events)
-        if self.aggregate.snapshots.is_due(behind, loaded.taken, datetime.now(UTC)):
-            state = self.aggregate.fold(append.events, loaded.state)
-            self.keep(stream, replace(loaded, state=state, version=loaded.version + len(append.events)))
+    def after(self, loaded: Loaded[S], append: Append) -> Loaded[S]:
+        """Return what a stream comes to with what is appended; an event that `evolve` can't take is not."""
+        events, types = append.events, self.aggregate.types
+        return replace(
+            loaded,
+            state=self.aggregate.fold(events, loaded.state),
+            version=loaded.version + len(events),
+            behind=loaded.behind + len(events),
+            personal=loaded.personal or types.are_personal,
+            shared=loaded.shared or types.have_other_subjects,
+        )
+
+    def keep_if_due(self, stream: str, loaded: Loaded[S]) -> None:
+        """Keep a snapshot; a stream is complete without it, so that nothing fails because of one."""
+        if not self.aggregate.snapshots.is_due(loaded.behind, loaded.taken, datetime.now(UTC)):
+            return
+        try:
+            self.keep(stream, loaded)
+        except PenstockError as error:
+            _log.warning("no snapshot of %s %r: %s", self.aggregate.category, stream, error)
 
     def keep(self, stream: str, loaded: Loaded[S]) -> None:
-        """Keep a snapshot of a stream's state; of one that was erased, none is."""
-        state = msgspec.json.encode(loaded.state).decode()
-        if self.aggregate.types.are_personal:
+        """Keep a snapshot of a stream's state; of one that was erased, or is about others, none is."""
+        if loaded.shared:
+            return
+        state, tag = msgspec.json.encode(loaded.state).decode(), self.aggregate.tag
+        if loaded.personal:
             try:
                 sealed = self.store.keys.encrypt(stream, state, self._place(stream, loaded.version))
             except ErasedError:
@@ -97,8 +123,8 @@ class Repository(Generic[S]):
             state = msgspec.json.encode(sealed).decode()
         database = self.store.database
         with database.asking("keep a snapshot"), database.connection() as lent:
-            given = [self.aggregate.tag, state, self._topic, stream, loaded.version]
-            lent.execute(database.sql(_KEEP), given)
+            lent.execute(database.sql(_KEEP), [tag, state, self._topic, stream, loaded.version])
+            lent.execute(database.sql(_FORGET), [self._topic, stream, tag])
 
     def _loaded(self, stream: str, given: dict[str, object]) -> Loaded[S]:
         found: Loaded[S] = Loaded(self.aggregate.initial)
@@ -111,24 +137,33 @@ class Repository(Generic[S]):
                 if not is_snapshot:
                     found = self._with_event(found, version, text, at)
                 elif version > found.version:
-                    found = Loaded(self._state(stream, version, text), version, 0, at)
+                    state, personal = self._state(stream, version, text)
+                    found = Loaded(state, version, 0, at, personal)
             if len(rows) < _PAGE or found.version == before:
                 return found
 
     def _with_event(self, found: Loaded[S], version: int, text: str, at: datetime) -> Loaded[S]:
-        events = self.aggregate.types.events_of(self.store.decoded(text))
-        state = self.aggregate.fold(events, found.state)
-        return Loaded(state, version, found.behind + 1, found.taken or at)
+        record = self.store.decoded(text)
+        state = self.aggregate.fold(self.aggregate.types.events_of(record), found.state)
+        return Loaded(
+            state,
+            version,
+            found.behind + 1,
+            found.taken or at,
+            found.personal or bool(record.personal),
+            found.shared or record.subject not in (None, record.stream),
+        )
 
-    def _state(self, stream: str, version: int, text: str) -> S:
-        if self.aggregate.types.are_personal:
+    def _state(self, stream: str, version: int, text: str) -> tuple[S, bool]:
+        """Return a kept state, and whether it was sealed: then it is a text, and not an object."""
+        is_sealed = text.startswith('"')
+        if is_sealed:
             sealed = msgspec.json.decode(text, type=str)
             revealed = self.store.keys.decrypt(stream, sealed, self._place(stream, version))
             if revealed is None:
                 raise ErasedError(stream)
             text = revealed
-        state: S = self._shape.revive(self._read_state(text))
-        return state
+        return self._shape.revive(self._read_state(text)), is_sealed
 
     def _place(self, stream: str, version: int) -> str:
         return f"{self.aggregate.category}/{stream}/{version}/snapshot"

@@ -45,6 +45,7 @@ class SubjectKeys:
         self._database = database
         self._known: OrderedDict[str, tuple[float, AESGCM | None]] = OrderedDict()
         self._lock = threading.Lock()
+        self._erasures = 0
 
     def create(self) -> None:
         """Make the table of keys unless it is there."""
@@ -87,15 +88,19 @@ class SubjectKeys:
             lent.execute(sql(_ERASE), [subject])
         with self._lock:
             self._known.pop(subject, None)
+            self._erasures += 1
         return found == (True,)
 
     def _cipher(self, subject: str, *, make: bool) -> "AESGCM | None":
         with self._lock:
             at, cipher = self._known.get(subject, (0.0, None))
+            erasures = self._erasures
         if cipher is not None and time.monotonic() - at < _FRESH:
             return cipher
         cipher = self._found(subject, make)
         with self._lock:
+            if erasures != self._erasures:  # it may be the one that was erased
+                return cipher
             self._known[subject] = (time.monotonic(), cipher)
             self._known.move_to_end(subject)
             if len(self._known) > _REMEMBERED:

@@ -17,12 +17,15 @@ _NEXT = """
     WHERE (transaction, sequence) > (%s::text::xid8, %s::bigint)
         AND transaction < pg_snapshot_xmin(pg_current_snapshot()) AND (%s::text IS NULL OR topic = %s)
     ORDER BY transaction, sequence LIMIT %s"""
-_ORIGIN = "SELECT id::text, pg_snapshot_xmax(pg_current_snapshot())::text::bigint FROM {schema}.origin"
+_ORIGIN = """
+    SELECT origin.id::text, at.id::text FROM {schema}.origin LEFT JOIN {schema}.events AS at
+        ON at.transaction = %s::text::xid8 AND at.sequence = %s"""
 _RENUMBER = """
     LOCK TABLE {schema}.events IN ACCESS EXCLUSIVE MODE;
     ALTER TABLE {schema}.events DISABLE TRIGGER immutable;
     CREATE TEMPORARY TABLE renumbered ON COMMIT DROP AS
-        SELECT topic, stream, version, row_number() OVER (ORDER BY transaction, sequence) AS place
+        SELECT topic, stream, version, id, transaction, sequence,
+            row_number() OVER (ORDER BY transaction, sequence) AS place
         FROM {schema}.events;
     DROP INDEX {schema}.events_order;
     ALTER TABLE {schema}.events ALTER sequence DROP IDENTITY;
@@ -33,35 +36,41 @@ _RENUMBER = """
     ALTER TABLE {schema}.events ALTER sequence ADD GENERATED ALWAYS AS IDENTITY;
     UPDATE {schema}.origin SET id = gen_random_uuid();
     ALTER TABLE {schema}.events ENABLE TRIGGER immutable;
-    TRUNCATE {schema}.positions"""
+    UPDATE {schema}.positions
+        SET origin = (SELECT id FROM {schema}.origin), transaction = '3', sequence = renumbered.place
+        FROM renumbered WHERE renumbered.id = positions.event"""
 _POSITION = """
-    SELECT origin::text, transaction::text::bigint, sequence FROM {schema}.positions WHERE reader = %s"""
+    SELECT origin::text, transaction::text::bigint, sequence, event::text FROM {schema}.positions
+    WHERE reader = %s"""
 _KEEP = """
-    INSERT INTO {schema}.positions VALUES (%s, %s, %s::text::xid8, %s)
-    ON CONFLICT (reader) DO UPDATE
-    SET origin = excluded.origin, transaction = excluded.transaction, sequence = excluded.sequence"""
+    INSERT INTO {schema}.positions VALUES (%s, %s, %s::text::xid8, %s, %s)
+    ON CONFLICT (reader) DO UPDATE SET (origin, transaction, sequence, event)
+        = (excluded.origin, excluded.transaction, excluded.sequence, excluded.event)"""
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Position:
-    """A place in the store's order; the beginning without arguments. Its text can be kept anywhere.
+    """A place in the store's order, right behind `event`; the beginning without arguments.
 
-    >>> Position.parse(str(Position("o", 7, 3)))
-    Position(origin='o', transaction=7, sequence=3)
+    >>> Position.parse(str(Position("o", 7, 3, "e")))
+    Position(origin='o', transaction=7, sequence=3, event='e')
+
+    Its text can be kept anywhere. One that does not fit the store, because that was restored, is refused.
     """
 
     origin: str = ""
     transaction: int = 0
     sequence: int = 0
+    event: str = ""
 
     def __str__(self) -> str:
-        return f"{self.origin}/{self.transaction}/{self.sequence}"
+        return f"{self.origin}/{self.transaction}/{self.sequence}/{self.event}"
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        origin, _, rest = text.rpartition("/")[0].partition("/")
         try:
-            return cls(origin, int(rest), int(text.rpartition("/")[2]))
+            origin, transaction, sequence, event = text.split("/")
+            return cls(origin, int(transaction), int(sequence), event)
         except ValueError:
             raise ConfigurationError(f"{text!r} is not a position of a store") from None
 
@@ -96,21 +105,16 @@ def _page(store: EventStore, after: Position, category: str | None) -> list[tupl
     topic = None if category is None else store.topic(category)
     database = store.database
     with database.asking("read on"), database.connection() as lent:
-        origin, newest = lent.execute(database.sql(_ORIGIN)).fetchone() or ("", 0)
-        _check(store, after, origin, newest)
-        given = [str(after.transaction), after.sequence, topic, topic, _PAGE]
-        rows = lent.execute(database.sql(_NEXT), given).fetchall()
-    return [(Position(origin, xid, sequence), store.decoded(text)) for xid, sequence, text in rows]
-
-
-def _check(store: EventStore, after: Position, origin: str, newest: int) -> None:
-    if after == Position():
-        return
-    if after.origin != origin or after.transaction >= newest:
-        raise ConfigurationError(
-            f"the position {after} is not of the store {store.name!r} as it is now: it was restored",
-            hint="read on from the beginning, and leave out what you have by its stream and version",
-        )
+        place = [str(after.transaction), after.sequence]
+        origin, event = lent.execute(database.sql(_ORIGIN), place).fetchone() or ("", None)
+        if after != Position() and (after.origin, after.event) != (origin, event):
+            raise ConfigurationError(
+                f"the position {after} is not of the store {store.name!r} as it is now: it was restored",
+                hint="read on from the beginning, and leave out what you have by its stream and version",
+            )
+        rows = lent.execute(database.sql(_NEXT), [*place, topic, topic, _PAGE]).fetchall()
+    records = [(xid, sequence, store.decoded(text)) for xid, sequence, text in rows]
+    return [(Position(origin, xid, sequence, each.id), each) for xid, sequence, each in records]
 
 
 def position_of(store: EventStore, reader: str) -> Position | None:
@@ -122,7 +126,7 @@ def position_of(store: EventStore, reader: str) -> Position | None:
 
 def keep_position(store: EventStore, reader: str, position: Position) -> None:
     """Keep where a reader is, in the store."""
-    given = [reader, position.origin, str(position.transaction), position.sequence]
+    given = [reader, position.origin, str(position.transaction), position.sequence, position.event]
     with store.database.asking("keep a position"), store.database.connection() as lent:
         lent.execute(store.database.sql(_KEEP), given)
 
@@ -130,7 +134,8 @@ def keep_position(store: EventStore, reader: str, position: Position) -> None:
 def renumber(store: EventStore) -> None:
     """Number all events anew, in their order: in a database restored from a dump, transactions begin again.
 
-    Positions of readers from before are refused afterwards. Nobody may write meanwhile; the table is locked.
+    Positions that readers keep in the store are brought along; those kept elsewhere are refused afterwards.
+    Nobody may write meanwhile; the table is locked.
     """
     database = store.database
     with database.asking("number its events anew"), database.connection() as lent, lent.transaction():

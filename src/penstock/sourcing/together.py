@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.errors import ConfigurationError, RepeatedCommandError
+from penstock.errors import ConfigurationError
 from penstock.events import new_id
 from penstock.sourcing.append import Context
 from penstock.sourcing.domain import Command
-from penstock.sourcing.handler import CommandHandler, Receipt, retried
+from penstock.sourcing.handler import CommandHandler, Receipt, done_once, retried
 from penstock.sourcing.recorded import Recorded
 from penstock.sourcing.store import EventStore
 
@@ -31,18 +31,19 @@ def execute_together(
     causation: str | None = None,
 ) -> tuple[Receipt, ...]:
     """Handle commands to different streams of one store in one transaction; one refusal refuses all."""
-    if id is not None and (done := _store(commands).of_command(id)):
-        return _repeated(commands, done)
     cause = causation or id or new_id()
     context = Context(actor, correlation or cause, cause)
-    try:
-        return retried(lambda: once(commands, id, context))
-    except RepeatedCommandError as repeated:
-        return _repeated(commands, repeated.records)  # type: ignore[arg-type]
+    return done_once(
+        _store(commands),
+        id,
+        lambda: retried(lambda: once(commands, id, context)),
+        lambda records: _repeated(commands, records),
+    )
 
 
 def _store(commands: Sequence[Directed]) -> EventStore:
-    if len({each.handler.store.name for each in commands}) != 1:
+    stores = {(store.name, store.address) for store in (each.handler.store for each in commands)}
+    if len(stores) != 1:
         raise ConfigurationError(
             "commands that are done together are for one store, and there is at least one"
         )
@@ -75,9 +76,13 @@ def once(commands: Sequence[Directed], id: str | None, context: Context) -> tupl
         each.handler.decide(found, each.stream, each.command)
         for each, found in zip(commands, loaded, strict=True)
     ]
+    after = [
+        each.handler.after(found, append)
+        for each, found, append in zip(commands, loaded, appends, strict=True)
+    ]
     records = store.append(*(each for each in appends if each.events), command=id, context=context)
-    for each, found, append in zip(commands, loaded, appends, strict=True):
-        each.handler.keep_if_due(each.stream, found, append)
+    for each, state in zip(commands, after, strict=True):
+        each.handler.keep_if_due(each.stream, state)
     return tuple(
         Receipt(
             append.category,

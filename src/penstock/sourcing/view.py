@@ -25,8 +25,9 @@ class View:
         )
 
     `rows` is a transformation of a category's records to rows with the columns of `by`, `time` and `order`,
-    and those that the totals are of. A view is a function of a DataFrame: call it in a flow, and it follows
-    the stream; call it in a replay, and it is rebuilt. `at`, `between` and `history` look into the past.
+    and those that the totals are of; the newest row of a key is that of the highest time and order. A view is
+    a function of a DataFrame: call it in a flow, and it follows the stream; call it in a replay, and it is
+    rebuilt. `at`, `between` and `history` look into the past.
     """
 
     by: str | tuple[str, ...]
@@ -66,22 +67,26 @@ class View:
             raise ConfigurationError(f"a key of {self.keys} has {len(self.keys)} values, not {len(key)}")
         is_key = [F.col(name) == F.lit(value) for name, value in zip(self.keys, key, strict=True)]
         rows = self.rows(records).where(reduce(Column.__and__, is_key))
-        # One that came in together with others is shown when all of them are in.
-        passed = Window.partitionBy(*self.keys).orderBy(self.order).rangeBetween(Window.unboundedPreceding, 0)
+        passed = Window.partitionBy(*self.keys).orderBy(self.time, self.order)
+        passed = passed.rangeBetween(
+            Window.unboundedPreceding, Window.currentRow
+        )  # equal ones count together
         shown = {
             name: total.finished(total.state(self._order).over(passed))
             for name, total in self.columns.items()
         }
         return rows.select(
             *self.keys, self.time, self.order, *(column.alias(name) for name, column in shown.items())
-        ).orderBy(self.order)
+        ).orderBy(self.time, self.order)
 
     def differences(self, before: DataFrame, after: DataFrame) -> DataFrame:
         """Compare two versions of the view: rows that differ, or that only one of them has."""
         columns = list(self.columns)
         old = before.select(*self.keys, F.struct(*columns).alias("before"))
         new = after.select(*self.keys, F.struct(*columns).alias("after"))
-        joined = old.join(new, list(self.keys), "full")
+        same = reduce(Column.__and__, (old[name].eqNullSafe(new[name]) for name in self.keys))
+        keys = (F.coalesce(old[name], new[name]).alias(name) for name in self.keys)
+        joined = old.join(new, same, "full").select(*keys, "before", "after")
         return joined.where(~F.col("before").eqNullSafe(F.col("after")))
 
     def state(self, rows: DataFrame) -> DataFrame:
@@ -101,7 +106,7 @@ class View:
 
     @property
     def _order(self) -> Column:
-        return F.col(self.order)
+        return F.struct(self.time, self.order)
 
 
 def _instant(time: datetime) -> Column:

@@ -1,14 +1,18 @@
 """Snapshots of a view's state with its position: a rebuild is the snapshot and the events behind it."""
 
+import errno
 import json
 import os
 import shutil
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.errors import ConfigurationError
+from penstock.events import new_id
 from penstock.log import Broker, Topic
 from penstock.process import read
 from penstock.settings import Settings
@@ -18,6 +22,7 @@ from penstock.sourcing.view import View
 
 Positions = dict[int, int]  # by partition, the offset that comes next
 _MANIFEST, _STATE, _KEPT = "snapshot.json", "state", 2
+_ABANDONED = 86_400.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -39,16 +44,26 @@ class ViewSnapshots:
     def take(self, spark: SparkSession, settings: Settings) -> Positions:
         """Keep the view's state as it is now, and return the position of it."""
         ends = Broker(settings).committed_end(self.topic.name)
-        number = max((int(each.name) for each in self._all()), default=0) + 1
-        draft = self.folder / f"draft-{number}"
-        shutil.rmtree(draft, ignore_errors=True)
+        draft = self.folder / f"draft-{new_id()}"
         state = self._state(spark, settings, ends)
         state.write.parquet(str(draft / _STATE))
         manifest = {"tag": self._tag, "topic": self._topic_id(settings), "positions": ends}
         _write_whole(draft / _MANIFEST, json.dumps(manifest))
-        draft.rename(self.folder / str(number))
+        self._name(draft)
         self._remove_old()
         return ends
+
+    def _name(self, draft: Path) -> None:
+        """Give a draft the next number; where somebody else had the same in mind, the one after."""
+        for _ in range(100):
+            number = max((int(each.name) for each in self._all()), default=0) + 1
+            try:
+                draft.rename(self.folder / str(number))
+                return
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+        raise ConfigurationError(f"too many take snapshots in {self.folder.name!r} at once")
 
     def current(self, spark: SparkSession, settings: Settings) -> DataFrame:
         """Return the view as it is now: the newest snapshot, merged with the events behind it."""
@@ -85,16 +100,25 @@ class ViewSnapshots:
         return sorted(found, key=lambda each: int(each.name))
 
     def _remove_old(self) -> None:
-        for each in [*self._all()[:-_KEPT], *self.folder.glob("draft-*")]:
+        """Remove old snapshots, and drafts that nobody is at any more."""
+        drafts = [each for each in self.folder.glob("draft-*") if _age(each) > _ABANDONED]
+        for each in [*self._all()[:-_KEPT], *drafts]:
             shutil.rmtree(each, ignore_errors=True)
 
     @property
     def _tag(self) -> str:
         view = self.view
-        return fingerprint(view.keys, dict(view.columns), view.rows, view.time, view.order)
+        return fingerprint(view.rows, view.keys, dict(view.columns), view.time, view.order)
 
     def _topic_id(self, settings: Settings) -> str:
         return Broker(settings).topic_ids([self.topic.name])[self.topic.name]
+
+
+def _age(folder: Path) -> float:
+    try:
+        return time.time() - folder.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
 
 
 def _write_whole(path: Path, text: str) -> None:

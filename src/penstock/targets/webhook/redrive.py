@@ -35,7 +35,7 @@ def redrive_webhook(webhook: Webhook, flow: str, settings: Settings) -> Redriven
     writer = Writer(settings, group)
     try:
         writer.fence()  # before the position is read: until then another redrive may move it
-        with Cursor(topic, settings, group=group) as cursor:
+        with Cursor(topic, settings, group=group, archived=True) as cursor:
             letters = WaitingLetters(cursor, TopicIdentity(topic, settings, group))
             return _Redrive(webhook, flow, client, writer).run(letters)
     finally:
