@@ -102,12 +102,12 @@ def test_transfers_arrive_come_back_or_wait(bank, store):
 
 def test_the_past_is_shown_by_time_and_month(bank, store):
     months = [datetime(2026, 1, 10, tzinfo=UTC), datetime(2026, 2, 10, tzinfo=UTC)]
-    store._clock = lambda: months[0]
-    handler = Bank(store).accounts
-    handler.execute("ada", Open("Ada"))
-    handler.execute("ada", Deposit(Decimal(100)))
-    store._clock = lambda: months[1]
-    handler.execute("ada", Withdraw(Decimal(30)))
+    clock = iter([months[0], months[0], months[1]])
+    with EventStore(store.name, store.settings, clock=lambda: next(clock)) as dated:
+        handler = Bank(dated).accounts
+        handler.execute("ada", Open("Ada"))
+        handler.execute("ada", Deposit(Decimal(100)))
+        handler.execute("ada", Withdraw(Decimal(30)))
     assert bank("balance", "ada", "--at", (months[1] - timedelta(days=1)).isoformat()) == "100.00"
     assert bank("balance", "ada", "--at", "2026-02-10T00:00:00") == "70.00"
     assert bank("balance", "ada", "--at", "2025-01-01", code=66) == "there was no account ada"
