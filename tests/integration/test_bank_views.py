@@ -30,14 +30,14 @@ from penstock.errors import StaleViewError
 from penstock.local import running
 from penstock.log import Broker, Consumer, apply
 from penstock.pipeline import Runner, verify
-from penstock.sourcing import Freshness, publish, tail
+from penstock.sourcing import Freshness, publish, tail, topic_of
 
 
 @pytest.fixture(scope="module")
 def store(settings):
     with CountingStore(STORE, settings) as made:
         made.create()
-        apply([accounts], Broker(settings))
+        apply([accounts, topic_of(STORE, "transfer", partitions=2)], Broker(settings))
         publish(made, partitions=2)
         yield made
 
