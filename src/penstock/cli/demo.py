@@ -65,7 +65,7 @@ def bank(
     from penstock.cli.bank_screen import screen
 
     console.print("[bold]The bank[/bold]: commands, events, transfers and views, through a kill -9")
-    console.print("[dim]It takes a minute and a half; Ctrl-C stops it at any moment.[/dim]\n")
+    console.print("[dim]It takes a minute or two; Ctrl-C stops it at any moment.[/dim]\n")
     status = Status()
     try:
         with screen(status, console), ending_in_order(status.interrupt):
