@@ -101,7 +101,8 @@ def test_killed_in_the_first_snapshot_it_loses_and_doubles_no_event(outbox, tmp_
     expected = [*range(2000, 6000, 2), 1, 2, 2001, 5001, 6001, 5003, 3, 2003, 3003, 5005, 6003, *added]
     events = outbox.events()
     assert sorted(events) == sorted(expected)
-    assert events[:2000] == list(range(2000, 6000, 2)), "those before the stream come first"
+    first = events[:2000] if key else sorted(events[:2000])  # without a key, they come as the table has them
+    assert first == list(range(2000, 6000, 2)), "those before the stream come first"
     assert events[2000:] == expected[2000:]
 
 
