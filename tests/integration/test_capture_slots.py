@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from tests.capture.running import Database
 
-from penstock.capture import Runner, Store, Wishes, batch_writer
+from penstock.capture import Capture, Runner, Store, Wishes, batch_writer
 from penstock.capture.lost import refuse_lost
 from penstock.capture.position import Position
 from penstock.capture.replication import System, connect
@@ -19,6 +19,8 @@ from penstock.capture.status import status
 from penstock.errors import CaptureError, ChangesLostError
 from penstock.log import Broker
 from penstock.settings import Secret
+
+SHOP = Capture("shop", tables=("public.orders",))
 
 
 def position(**more):
@@ -33,8 +35,8 @@ def slot(**more):
 
 
 def test_a_slot_behind_the_position_is_as_it_should_be():
-    refuse_lost("shop", slot(), position(), System("7", 1), 100)
-    refuse_lost("shop", slot(confirmed=100), position(), System("7", 1), 500)
+    refuse_lost(SHOP, slot(), position(), System("7", 1), 100)
+    refuse_lost(SHOP, slot(confirmed=100), position(), System("7", 1), 500)
 
 
 @pytest.mark.parametrize(
@@ -49,12 +51,12 @@ def test_a_slot_behind_the_position_is_as_it_should_be():
 )
 def test_lost_changes_are_refused_with_what_to_do(found, system, words):
     with pytest.raises(CaptureError, match=f"(?s){words}"):
-        refuse_lost("shop", found, position(), system, 500)
+        refuse_lost(SHOP, found, position(), system, 500)
 
 
 def test_a_server_that_was_set_back_is_noticed():
     with pytest.raises(ChangesLostError, match="was set back"):
-        refuse_lost("shop", slot(), position(), System("7", 1), 99)
+        refuse_lost(SHOP, slot(), position(), System("7", 1), 99)
 
 
 def test_a_slot_that_was_made_again_is_noticed(database):

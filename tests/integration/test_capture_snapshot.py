@@ -127,6 +127,22 @@ def test_a_table_or_a_range_of_its_keys_is_read_again_while_the_stream_goes_on(d
     assert [read[json.dumps({"id": each})] for each in (1, 100, 101, 300, 301, 1001)] == [2, 2, 3, 3, 2, 1]
 
 
+def test_requests_that_are_equal_wait_as_one(database):
+    database.execute("create table t (id int primary key)")
+    database.execute("insert into t select i from generate_series(1, 10) i")
+    capture = database.capture("t")
+    path = f"{database.schema}.t"
+    with database.running(capture):
+        pass
+    with connect(database.settings.dsn(), "test") as connection:
+        for wanted in (SnapshotRequest(path), SnapshotRequest(path, ("5",)), SnapshotRequest(path)):
+            send(wanted, Source(connection, capture, ""))
+    with database.running(capture):
+        pass
+    _, read = rows_of(database.records(capture, "t"))
+    assert [read[json.dumps({"id": each})] for each in (1, 10)] == [2, 3]
+
+
 def test_a_table_that_is_added_later_is_read_while_the_stream_goes_on(database):
     for name in ("a", "b"):
         database.execute(f"create table {name} (id int primary key)")

@@ -76,6 +76,8 @@ class BatchWriter:
         known = self._stream.position.tables.get(shape.path)
         if known is None or not known.key or known.key == shape.key_spelling or not shape.key:
             return
+        if shape.path not in self._output.capture.tables:
+            return  # events of an outbox have no key of the table's, and are sent once
         self.write()  # what was before it belongs to the keys that are to be swept
         again = fresh(replace(known, key=shape.key_spelling), self._output.ends(shape.path))
         self._stream.position = self._stream.position.with_table(shape.path, again)

@@ -145,8 +145,10 @@ class Following:
             return
         id, _, path = rest.partition(" ")
         if kind == REQUEST and due and (request := received(rest)) is not None:
-            waiting = (*self._stream.position.requests, request)
-            self._stream.position = replace(self._stream.position, requests=waiting[-_MOST_REQUESTS:])
+            waiting = self._stream.position.requests
+            if request not in waiting:  # none of them has begun: an equal one does for both
+                waiting = (*waiting, request)[-_MOST_REQUESTS:]
+            self._stream.position = replace(self._stream.position, requests=waiting)
         elif kind in (LOW, HIGH) and self._reader is not None and id == self._reader.expected:
             self._bound(self._reader, kind, id, path)
 

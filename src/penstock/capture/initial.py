@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from penstock.capture.chunks import Chunk
 from penstock.capture.deletions import swept
+from penstock.capture.lost import refuse_outbox
 from penstock.capture.output import Output
 from penstock.capture.pgoutput import Change
 from penstock.capture.position import Position, TableProgress, fresh
@@ -13,6 +14,7 @@ from penstock.capture.records import Origin
 from penstock.capture.replication import NewSlot, Replication
 from penstock.capture.slot import Source
 from penstock.capture.snapshot import MakeRecords, SnapshotReader
+from penstock.capture.streamed_rows import StreamedRows
 from penstock.capture.tables import Connection, TableShape
 from penstock.capture.wishes import Wishes
 from penstock.errors import CaptureError
@@ -42,24 +44,27 @@ class Beginning:
         if old is None:
             self._output.refuse_records()
             self._refuse_foreign_slot()
+        else:
+            refuse_outbox(capture, old)
+            self._output.forget_event_topics()
         source.drop_slot()
         made = replication.create(source.slot_name, failover=source.wants_failover)
-        tables = {path: self._planned(path, old) for path in capture.paths}
+        tables = {path: self._planned(path, old, made.begins) for path in capture.paths}
         topics = self._output.topic_ids()
         position = Position(replication.system, made.begins, tables=tables, topics=topics)
         self._output.write([], position)
         self._begun()
         return self._snapshot(made, position, position.pending)
 
-    def _planned(self, path: str, old: Position | None) -> TableProgress:
-        """What is to be read of a table; events of an outbox that were sent are not sent again."""
+    def _planned(self, path: str, old: Position | None, begins: int) -> TableProgress:
+        """What is to be read of a table; of an outbox, the stream brings all that comes after `begins`."""
         capture, catalogue = self._output.capture, self._source.catalogue
         shape, is_table = catalogue.shape(path), path in capture.tables
-        done = (capture.snapshot == "never" and old is None) or (old is not None and not is_table)
         about = catalogue.facts(path).rows
         now = TableProgress(oid=shape.oid, key=shape.key_spelling, about=about)
         sweep = self._output.ends(path) if old is not None and is_table else {}
-        return replace(fresh(now, sweep), done=done)
+        done = capture.snapshot == "never" and old is None
+        return replace(fresh(now, sweep), done=done, begins=0 if is_table else begins)
 
     def _refuse_foreign_slot(self) -> None:
         if self._output.capture.slot and self._source.slot() is not None:
@@ -69,37 +74,48 @@ class Beginning:
             )
 
     def keyless(self, position: Position) -> Position:
-        """Write tables whose rows can't be distinguished, under the snapshot of another slot.
+        """Write tables whose rows can't be distinguished, and outboxes, under the snapshot of another slot.
 
-        Their changes before that snapshot are in it already.
+        Their changes before that snapshot are in it already. An outbox of which some events may be written
+        goes on: the stream brings what came since, whatever its key, and the rest of the rows is read.
         """
         for path in position.pending:
-            if self._source.catalogue.shape(path).key and path in self._output.capture.tables:
+            shape, known = self._source.catalogue.shape(path), position.tables[path]
+            is_table = path in self._output.capture.tables
+            if shape.key and is_table:
                 continue
             with Replication(self._dsn, self._name) as replication:
                 made = replication.create(f"{self._source.slot_name[:50]}_again", temporary=True)
-                again = replace(position.tables[path], begins=made.begins)
-                position = self._snapshot(made, position.with_table(path, again), [path])
+                begins, streamed = made.begins, None
+                if not is_table and (known.begins or known.after):
+                    begins = known.begins or position.lsn  # earlier positions have the latter only
+                    streamed = StreamedRows(self._source, shape, begins, made.begins)
+                position = position.with_table(path, replace(known, begins=begins))
+                position = self._snapshot(made, position, [path], streamed)
         return position
 
-    def _snapshot(self, made: NewSlot, position: Position, paths: list[str]) -> Position:
+    def _snapshot(
+        self, made: NewSlot, position: Position, paths: list[str], streamed: StreamedRows | None = None
+    ) -> Position:
         if not paths:
             return position
         reader = SnapshotReader(self._dsn, self._name, made.snapshot, self._wishes.readers)
         try:
             reader.lock(paths)
             for path in paths:
-                position = self._table(reader, position, path, made.begins)
+                position = self._table(reader, position, path, made.begins, streamed)
         finally:
             reader.close()
         return position
 
-    def _table(self, reader: SnapshotReader, position: Position, path: str, lsn: int) -> Position:
+    def _table(
+        self, reader: SnapshotReader, position: Position, path: str, lsn: int, streamed: StreamedRows | None
+    ) -> Position:
         """Write a table's chunks, each in a transaction with its progress."""
         shape = self._source.catalogue.shape(path)
         now = time.time_ns()
         origin = Origin(now // 1000, None, snapshot="true", now=now)
-        make = self._maker(shape, origin, lsn)
+        make = self._maker(shape, origin, lsn, streamed)
         size = self._source.catalogue.facts(path).chunk(self._wishes.chunk)
         for chunk in reader.read(shape, size, position.tables[path].after, make):
             self._wishes.raise_if_stopped()
@@ -111,11 +127,15 @@ class Beginning:
             position = swept(self._output, self._output.records(shape), path, position, origin)
         return position
 
-    def _maker(self, shape: TableShape, origin: Origin, lsn: int) -> MakeRecords:
+    def _maker(
+        self, shape: TableShape, origin: Origin, lsn: int, streamed: StreamedRows | None
+    ) -> MakeRecords:
         records = self._output.records(shape)
 
         def make(chunk: Chunk, connection: Connection) -> Iterator[Message]:
             for row in chunk.rows(connection):
+                if streamed is not None and streamed.take(row):
+                    continue
                 yield from records.of(Change("r", 0, None, row, False), origin, lsn)
 
         return make

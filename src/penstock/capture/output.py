@@ -9,15 +9,17 @@ from penstock.capture.avro import AvroRecords
 from penstock.capture.capture import LARGEST, Capture
 from penstock.capture.debezium_records import DebeziumRecords, SourceBlocks
 from penstock.capture.live_keys import live_keys
+from penstock.capture.lost import again
 from penstock.capture.outbox import OutboxRecords, outbox_message
 from penstock.capture.pgoutput import Message as DatabaseMessage
-from penstock.capture.position import Position, TableProgress
+from penstock.capture.position import EventTopic, Position, TableProgress
 from penstock.capture.records import FlatRecords, Records
 from penstock.capture.store import POSITION, Store
 from penstock.capture.tables import TableShape
 from penstock.capture.transactions import Transactions
 from penstock.errors import CaptureError
 from penstock.log import Broker
+from penstock.log.topic import DEAD_LETTERS
 from penstock.log.transactional_writer import Message, TransactionalWriter
 from penstock.points import reach
 from penstock.registry import Registry
@@ -26,7 +28,8 @@ from penstock.settings import Settings
 
 Report = Callable[[Position], None]
 _TRANSACTION = timedelta(minutes=10)
-_EVENTS = {"cleanup.policy": "delete", "retention.ms": "-1"}  # of an outbox: nobody writes them again
+# Of an outbox: nobody writes its events again.
+_EVENTS = {"cleanup.policy": "delete", "retention.ms": "-1", "max.message.bytes": LARGEST}
 
 
 class Output:
@@ -38,19 +41,23 @@ class Output:
         self._broker = Broker(settings)
         self._known: set[str] = set()
         self._compacted: dict[str, bool] = {}
+        self._events: dict[str, EventTopic] = {}
         identity = capture.identity(settings.namespace)
         ledger, timeout = Store(settings).topic(capture.name), _TRANSACTION // timedelta(milliseconds=1)
         roomy = replace(settings, kafka={"message.max.bytes": LARGEST, **settings.kafka})
         self._writer = TransactionalWriter(roomy, identity.transactional_id(), ledger, timeout)
 
     def position(self) -> Position | None:
-        """Return what the ledger says."""
+        """Return what the ledger says; the topics of events in it are those to compare with from now on."""
         found = self._writer.last_record(POSITION)
-        return Position.from_json(found) if found else None
+        position = Position.from_json(found) if found else None
+        self._events = dict(position.events) if position else {}
+        return position
 
     def write(self, messages: Iterable[Message], position: Position) -> None:
         """Write records and the position behind them: both are there, or neither."""
         name = self.capture.name
+        position = replace(position, events=dict(self._events))
         self._writer.write(
             messages, (POSITION, position.to_json()), lambda: reach("capture.before-commit", name)
         )
@@ -122,6 +129,10 @@ class Output:
                     hint="was it removed before? delete the topic, or add it with another --prefix",
                 )
 
+    def forget_event_topics(self) -> None:
+        """Take the topics of events as they are: a new beginning does not go on with what is in them."""
+        self._events = {}
+
     def topic_ids(self) -> dict[str, str]:
         """Return the ids of the tables' topics."""
         names = {self.capture.topic(path): path for path in self.capture.tables}
@@ -143,6 +154,28 @@ class Output:
                     "have records in two of them",
                     hint="declare a capture of another name or --prefix with the partitions wanted",
                 )
+        for name, now in self._event_topics(self._events).items():
+            self._refuse_other_events(name, now)
+
+    def _event_topics(self, names: Iterable[str]) -> dict[str, EventTopic]:
+        """Return those of the topics that are there, as they are now."""
+        ids = self._broker.topic_ids(names)
+        counts = self._broker.partitions(ids) if ids else {}
+        return {name: EventTopic(id, counts[name]) for name, id in ids.items() if name in counts}
+
+    def _refuse_other_events(self, topic: str, found: EventTopic) -> None:
+        known = self._events.setdefault(topic, found)
+        if found.id != known.id:
+            raise CaptureError(
+                f"topic {topic!r} was deleted and made again: the events that the capture wrote are gone",
+                hint=again(self.capture),
+            )
+        if found.partitions != known.partitions:
+            raise CaptureError(
+                f"topic {topic!r} has {found.partitions} partitions, it had {known.partitions}: keys would "
+                "have events in two of them",
+                hint=f"write to a topic of another name; or delete it, and {again(self.capture)}",
+            )
 
     def ends(self, path: str) -> dict[int, int]:
         """Return where a table's topic ends, with what was committed just now and is not marked so yet."""
@@ -164,11 +197,18 @@ class Output:
             return f"{topic!r} is not for events of applications"
         self._ensure(topic)
         if topic not in self._compacted:
+            self._compare(topic)
             policy = self._broker.topic(topic).config.get("cleanup.policy", "")
             self._compacted[topic] = "compact" in policy
         if key is None and self._compacted[topic]:
             return f"{topic!r} is compacted and takes no event without a key"
         return None
+
+    def _compare(self, topic: str) -> None:
+        """Compare a topic with what it was when events were first written to it; dead letters may go."""
+        if not topic.endswith(DEAD_LETTERS):
+            for name, found in self._event_topics([topic]).items():
+                self._refuse_other_events(name, found)
 
     def _ensure(self, topic: str, config: dict[str, str] | None = None) -> None:
         if topic not in self._known:

@@ -70,6 +70,14 @@ def fresh(known: TableProgress, sweep: Mapping[int, int]) -> TableProgress:
 
 
 @dataclass(frozen=True)
+class EventTopic:
+    """A topic that events of applications were written to, as it was then."""
+
+    id: str
+    partitions: int
+
+
+@dataclass(frozen=True)
 class Position:
     """What is written: all transactions that were committed before `lsn`, and of that at `commit` some.
 
@@ -82,6 +90,7 @@ class Position:
     index: int = 0
     tables: Mapping[str, TableProgress] = field(default_factory=dict)
     topics: Mapping[str, str] = field(default_factory=dict)  # their ids: one made again has another
+    events: Mapping[str, EventTopic] = field(default_factory=dict)  # by topic
     requests: tuple[SnapshotRequest, ...] = ()  # that wait for their turn
     taken: int = 0  # how many of the declaration's requests were taken
     binlog: BinlogPlace | None = None  # of MySQL and MariaDB: `lsn` is a place in their log

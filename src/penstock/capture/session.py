@@ -11,7 +11,7 @@ from penstock.capture.debezium_records import PostgresSource
 from penstock.capture.following import Following
 from penstock.capture.incremental import IncrementalReader
 from penstock.capture.initial import Beginning
-from penstock.capture.lost import refuse_lost
+from penstock.capture.lost import again, refuse_lost
 from penstock.capture.output import Output, Report
 from penstock.capture.position import OPEN, Position, TableProgress, fresh
 from penstock.capture.replication import Replication, connect
@@ -72,23 +72,29 @@ class Session:
     def _position(self, source: Source, output: Output, replication: Replication) -> Position:
         stored = output.position()
         beginning = Beginning(source, output, self._dsn, self._name, self._wishes, self._begun)
-        if stored is None or self._wishes.snapshot_again:
+        anew = self._wishes.snapshot_again
+        if stored is None or (anew and not self._has_outbox(stored)):
             source.publish()
             return beginning.begin(replication, stored)
         try:
-            position = self._checked(stored, source, output, replication)
+            position = self._checked(stored, source, output, replication, anew=anew)
         except ChangesLostError:
             if self._capture.snapshot != "when-needed":
                 raise
             source.publish()
             return beginning.begin(replication, stored)
+        position = self._published(position, source, output, anew=anew)
         self._begun()
-        return beginning.keyless(self._published(position, source, output))
+        return beginning.keyless(position)
 
-    def _published(self, position: Position, source: Source, output: Output) -> Position:
+    def _has_outbox(self, position: Position) -> bool:
+        """Whether events of an outbox may have been sent: they come from the slot that is there, or never."""
+        return self._capture.outbox is not None and self._capture.outbox.table in position.tables
+
+    def _published(self, position: Position, source: Source, output: Output, *, anew: bool) -> Position:
         """Publish what is captured; that it has to be read is in the ledger before, whoever is killed."""
-        position = self._with_tables(position, source, output)
-        if source.unpublished():
+        position = self._with_tables(position, source, output, anew=anew)
+        if anew or source.unpublished():
             output.write([], position)
             source.publish()
         behind = source.newest_transaction()
@@ -104,38 +110,47 @@ class Session:
         self.has_begun = True
 
     def _checked(
-        self, stored: Position, source: Source, output: Output, replication: Replication
+        self, stored: Position, source: Source, output: Output, replication: Replication, *, anew: bool
     ) -> Position:
-        """Return the position, if nothing is lost between it and the slot."""
+        """Return the position, if nothing is lost between it and the slot; `anew`, topics may be others."""
         system = replication.system
         if self._wishes.accept_timeline and system.id == stored.system.id:
             stored = replace(stored, system=system)
-        refuse_lost(self._capture.name, source.slot(), stored, system, replication.end)
-        output.refuse_other_topics(stored)
+        refuse_lost(self._capture, source.slot(), stored, system, replication.end)
+        output.refuse_other_topics(replace(stored, topics={}) if anew else stored)
         return replace(stored, topics=output.topic_ids())
 
-    def _with_tables(self, position: Position, source: Source, output: Output) -> Position:
+    def _with_tables(self, position: Position, source: Source, output: Output, *, anew: bool) -> Position:
         """Forget tables that are captured no more, and read those that are new while the stream goes on.
 
-        One that was not published for a while, or was made again, has lost changes: it is read again.
+        One that was not published for a while, or was made again, has lost changes: it is read again. So are
+        all tables if that is wanted (`anew`).
         """
         unpublished, tables = source.unpublished(), {}
         for path in self._capture.paths:
             shape, known = source.catalogue.shape(path), position.tables.get(path)
-            if known is not None and path not in unpublished and known.oid in (0, shape.oid):
+            is_known = known is not None and path not in unpublished and known.oid in (0, shape.oid)
+            if known is not None and is_known and not (anew and path in self._capture.tables):
                 tables[path] = replace(known, oid=shape.oid, key=known.key or shape.key_spelling)
                 continue
-            self._refuse_keyless(path, shape, known)
+            if known is not None and not is_known:
+                self._refuse_away(path, shape, known, anew=anew)
             now = TableProgress(oid=shape.oid, key=shape.key_spelling)
-            again = fresh(now, output.ends(path) if path in self._capture.tables else {})
-            skipped = self._capture.snapshot == "never" and known is None
-            tables[path] = replace(again, behind=OPEN, done=skipped)
+            planned = fresh(now, output.ends(path) if path in self._capture.tables else {})
+            left_out = known is None or (known.done and known.behind == OPEN)
+            skipped = self._capture.snapshot == "never" and left_out
+            tables[path] = replace(planned, behind=OPEN, done=skipped)
         return replace(position, tables=tables)
 
-    def _refuse_keyless(self, path: str, shape: TableShape, known: TableProgress | None) -> None:
-        if known is not None and not shape.key and path in self._capture.tables:
+    def _refuse_away(self, path: str, shape: TableShape, known: TableProgress, *, anew: bool) -> None:
+        """Refuse to read again what can't be compared with what was written."""
+        said = f"table {path!r} was not published for a while, or was made again"
+        if path not in self._capture.tables:
+            if known.behind != OPEN:  # otherwise it has not been published yet
+                raise ChangesLostError(f"{said}: events of it may be lost", hint=again(self._capture))
+        elif not shape.key and not anew:
             raise ChangesLostError(
-                f"table {path!r} was not published for a while, or was made again, and has no key",
+                f"{said}, and has no key",
                 hint=f"`penstock capture run {self._capture.name} --snapshot-again` writes all rows again",
             )
 

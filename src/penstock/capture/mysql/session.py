@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from penstock.capture.capture import Capture
+from penstock.capture.lost import refuse_outbox
 from penstock.capture.mysql.following import Beginning, Following
 from penstock.capture.mysql.server import Server
 from penstock.capture.mysql.snapshot import Snapshot
@@ -80,6 +81,8 @@ class MariaDbSession:
         """Start from nothing, or again where changes were lost: all tables are to be read."""
         if old is None:
             output.refuse_records()
+        else:
+            refuse_outbox(self._capture, old)
         tables = {path: self._planned(path, source, output, old) for path in self._capture.paths}
         snapshot = Snapshot(self._dsn)
         position = Position(
@@ -95,9 +98,8 @@ class MariaDbSession:
         return Beginning(position, snapshot, frozenset(position.pending))
 
     def _planned(self, path: str, source: Source, output: Output, old: Position | None) -> TableProgress:
-        """What is to be read of a table; events of an outbox that were sent are not sent again."""
         is_table = path in self._capture.tables
-        done = (self._capture.snapshot == "never" and old is None) or (old is not None and not is_table)
+        done = self._capture.snapshot == "never" and old is None
         about = source.catalogue.facts(path).rows
         now = TableProgress(key=source.catalogue.shape(path).key_spelling, about=about)
         return replace(fresh(now, output.ends(path) if old is not None and is_table else {}), done=done)

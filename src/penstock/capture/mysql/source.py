@@ -4,6 +4,7 @@ import zlib
 from dataclasses import replace
 
 from penstock.capture.capture import Capture
+from penstock.capture.lost import again
 from penstock.capture.mysql.catalogue import Catalogue
 from penstock.capture.mysql.place import number, offset, place, start_of
 from penstock.capture.mysql.server import Server
@@ -108,29 +109,29 @@ class Source:
 
     def refuse_lost(self, position: Position) -> None:
         """Refuse to go on where the log does not hold what comes behind the position any more."""
-        again = f"`penstock capture run {self.capture.name} --snapshot-again` writes all rows again"
+        helps = again(self.capture)
         known, at, logs = position.binlog, offset(position.lsn), self.logs()
         if known is None:
-            raise CaptureError("the position is of PostgreSQL", hint=again)
+            raise CaptureError("the position is of PostgreSQL", hint=helps)
         if known.file not in logs:
             lasts = [place(file, 0) for file in logs]
             if lasts and number(max(lasts)) < number(position.lsn):
                 raise ChangesLostError(
                     f"the log ends before its file {known.file}: the server was reset, or is another one",
-                    hint=f"point the connection at the right one; or {again}",
+                    hint=f"point the connection at the right one; or {helps}",
                 )
             raise ChangesLostError(
                 f"the server has purged {known.file} of its log, and changes since the position with it",
-                hint=f"raise binlog_expire_logs_seconds; {again}",
+                hint=f"raise binlog_expire_logs_seconds; {helps}",
             )
         if logs[known.file] < at:
             raise ChangesLostError(
                 f"{known.file} ends at {logs[known.file]}, before the position {at}: the server was set back",
-                hint=f"is sync_binlog 1? {again}",
+                hint=f"is sync_binlog 1? {helps}",
             )
-        self._refuse_other(known, at, again)
+        self._refuse_other(known, at, helps)
 
-    def _refuse_other(self, known: BinlogPlace, at: int, again: str) -> None:
+    def _refuse_other(self, known: BinlogPlace, at: int, helps: str) -> None:
         if start_of(known.file, at) != (known.file, at):
             return
         found = self.gtid(known.file, at)
@@ -138,7 +139,7 @@ class Source:
             raise CaptureError(
                 f"this is another server: its log has {found or 'nothing'} at {known.file}:{at}, the "
                 f"position {known.gtid or 'nothing'}",
-                hint=f"point the connection at the right one; or {again}",
+                hint=f"point the connection at the right one; or {helps}",
             )
 
     def gtid(self, file: str, at: int) -> str | None:
