@@ -31,6 +31,7 @@ from penstock.sourcing import (
     execute_together,
     keep_position,
     position_of,
+    publish,
     renumber,
     tail,
 )
@@ -459,6 +460,30 @@ def test_making_a_store_again_waits_for_no_writer(store, settings):
 def test_a_category_that_is_no_part_of_a_topic_is_refused(category):
     with pytest.raises(ConfigurationError, match="not a category"):
         Append(category, "ada", 0, (ONE,), account.types)
+
+
+def test_a_time_without_a_zone_and_a_stream_that_is_no_text_are_refused(store, accounts):
+    accounts.execute("ada", Open("Ada"))
+    for until in (datetime(2100, 1, 1), "2100-01-01"):
+        with pytest.raises(ConfigurationError, match="no time with a zone"):
+            accounts.load("ada", until=until)
+        with pytest.raises(ConfigurationError, match="no time with a zone"):
+            list(store.read("account", "ada", until=until))
+    for ask in (lambda: accounts.load(7), lambda: store.version("account", 7)):
+        with pytest.raises(ConfigurationError, match="7 is not a stream's name"):
+            ask()
+
+
+def test_two_commands_for_one_stream_are_not_done_together(accounts):
+    with pytest.raises(ConfigurationError, match="two commands for one stream"):
+        execute_together([Directed(accounts, "ada", Open("Ada")), Directed(accounts, "ada", Close())])
+
+
+def test_a_store_that_is_not_there_is_not_published(settings, unique):
+    with EventStore(f"n{unique}", settings) as missing:
+        with pytest.raises(ConfigurationError, match=f"penstock store create n{unique}"):
+            publish(missing)
+        assert not missing.is_there
 
 
 def test_texts_that_the_database_does_not_take_are_refused(store):

@@ -116,7 +116,7 @@ def test_spark_decodes_events_as_python_does(spark):
 @pytest.mark.parametrize(
     ("type", "version", "data", "problem"),
     [
-        ("Vanished", 1, {}, "nobody declares the event type Vanished"),
+        ("Vanished", 1, {}, "is a Vanished, which nobody declares"),
         ("Named", 3, {"first": "Ada", "last": None, "age": "old"}, "field 'age'"),
         ("Named", 1, {"name": "Ada", "age": "old"}, "can't be upcast"),
         ("Named", 3, {"last": None, "age": 3}, "field 'first' is missing"),
@@ -280,5 +280,5 @@ def test_statements_by_month(spark):
 def test_declarations_that_can_not_be_are_refused():
     with pytest.raises(ConfigurationError, match="with different names"):
         View(by="a", columns={"a": count()})
-    with pytest.raises(ConfigurationError, match="no time zone"):
+    with pytest.raises(ConfigurationError, match="no time with a zone"):
         balances.at(None, datetime(2026, 1, 1))

@@ -124,6 +124,8 @@ def erase(name: str, subject: str, connection: Connection = None, keys: Keys = N
     else:
         line = f"there was nothing personal of {subject}, or it was erased before: check the name"
     console.print(line, markup=False)
+    if not had_key:
+        raise typer.Exit(66)
 
 
 @app.command()

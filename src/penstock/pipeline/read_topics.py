@@ -60,9 +60,9 @@ class ReadTopics:
             raise FlowError(
                 f"flow {self._job.label!r} would begin in the midst of {archived!r}: what came before is in "
                 "the topic's archive, and a stream reads Kafka only",
-                hint="`penstock rebuild` makes a table from the archive, and the flow goes on behind it; "
-                'mode="replay" reads the archive, too; to begin where Kafka does, write '
-                'options={"startingOffsets": "earliest"}',
+                hint="of a flow without state, `penstock rebuild` makes a table from the archive, and it goes "
+                'on behind that; one with state can only be run in mode="replay", which reads all of the '
+                'archive, too; to leave out what is archived, write options={"startingOffsets": "earliest"}',
             )
 
     def count_partitions(self) -> int:

@@ -14,15 +14,15 @@ from penstock.sourcing.fingerprint import fingerprint
 from penstock.sourcing.snapshots import Snapshots
 
 S = TypeVar("S")
-Decision = DomainEvent | Sequence[DomainEvent] | Refusal | None
+Decision = DomainEvent | Sequence[DomainEvent] | Refusal
 
 
 @dataclass(frozen=True)
 class Aggregate(Generic[S]):
     """A kind of thing with a history: what its streams may hold, and what follows from it.
 
-    `decide` takes the state and a command and returns an event, several, none (there is nothing to do), or a
-    Refusal. `evolve` takes the state and an event and returns the new state. Both are pure: no clock, no
+    `decide` takes the state and a command and returns an event, several, () where there is nothing to do, or
+    a Refusal. `evolve` takes the state and an event and returns the new state. Both are pure: no clock, no
     database, no randomness. `initial` is the state before the first event, a frozen dataclass. `snapshots`
     says when the state is kept, so that a long history need not be read again.
     """
@@ -61,16 +61,28 @@ class Aggregate(Generic[S]):
         found = self.initial if state is None else state
         for event in events:
             found = self.evolve(found, event)
+            if found is None:
+                raise ConfigurationError(
+                    f"evolve of {self.category!r} returned None for a {type(event).__name__}",
+                    hint="return the state for every event, changed or not",
+                )
         return found
 
     def decided(self, state: S, command: Command) -> tuple[DomainEvent, ...] | Refusal:
         """Return what a command leads to, as a tuple of events, or its refusal."""
+        if not isinstance(command, Command):
+            raise ConfigurationError(
+                f"{command!r:.100} is not a command", hint="make one of a class that is a Command"
+            )
         decision = self.decide(state, command)
         match decision:
             case Refusal():
                 return decision
             case None:
-                return ()
+                raise ConfigurationError(
+                    f"decide of {self.category!r} returned None for {type(command).__name__}",
+                    hint="is a case missing? return () where there is nothing to do",
+                )
             case DomainEvent():
                 return (decision,)
         events = tuple(decision)

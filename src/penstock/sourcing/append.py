@@ -6,6 +6,7 @@ from datetime import datetime
 
 from penstock.errors import ConfigurationError
 from penstock.events import new_id
+from penstock.sourcing.arguments import check_stream
 from penstock.sourcing.domain import DomainEvent
 from penstock.sourcing.event_types import EventTypes
 from penstock.sourcing.personal import encrypted
@@ -35,8 +36,7 @@ class Append:
 
     def __post_init__(self) -> None:
         check_category(self.category)
-        if not self.stream or len(self.stream) > 250 or "\x00" in self.stream:
-            raise ConfigurationError(f"{self.stream!r} is not a stream's name", hint="use 1 to 250 letters")
+        check_stream(self.stream)
         if self.expected < 0:
             raise ConfigurationError(f"expected={self.expected}", hint="0 is a stream without events")
 

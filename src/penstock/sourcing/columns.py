@@ -87,7 +87,9 @@ def _declared(aggregate: Aggregate[Any]) -> Column:
     known = [name for cls in aggregate.events for name in (cls.event_type, *cls.formerly)]
     known += [*aggregate.split, *aggregate.removed]
     return F.when(F.col("type").isin(known), F.col("type")).otherwise(
-        data_error(F.concat(F.lit("nobody declares the event type "), "type")).cast("string")
+        data_error(
+            F.concat(_place("is a "), "type", F.lit(", which nobody declares; add it to events= or removed="))
+        ).cast("string")
     )
 
 

@@ -89,6 +89,13 @@ class Database:
             if not is_made:
                 lent.execute(self.sql(_TABLES))
 
+    @property
+    def is_made(self) -> bool:
+        """Whether the tables are there."""
+        with self.asking("look for the tables"), self.connection() as lent:
+            found = lent.execute(_IS_MADE, [f"{self.schema}.origin"]).fetchone()
+        return bool(found and found[0])
+
     def sql(self, text: LiteralString) -> sql.Composed:
         """Return a statement with the schema's name in it."""
         return sql.SQL(text).format(schema=sql.Identifier(self.schema))

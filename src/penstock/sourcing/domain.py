@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from penstock.errors import EventError
+from penstock.errors import EventError, EventTypeError
 from penstock.events.checks import Checks, UnfitError, checks_of, settle
 from penstock.schemas import Upcast
 from penstock.schemas.upcasting import upcasts_from
@@ -79,6 +79,10 @@ class DomainEvent(_Checked):
         super().__init_subclass__(**more)
         cls.event_type = type or cls.__name__
         cls.formerly = tuple(formerly)
+        if isinstance(personal, str) or isinstance(formerly, str):
+            raise EventTypeError(
+                f"{cls.__name__} has a text for personal= or formerly=", hint='write a tuple: ("name",)'
+            )
         cls.personal = tuple(dict.fromkeys((*cls.personal, *personal)))  # and those of the classes above
         cls.subject = subject or cls.subject
         cls.upcasts = upcasts_from(1, upcasts)

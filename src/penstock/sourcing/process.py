@@ -1,6 +1,7 @@
 """Processes: what happened in one stream leads to commands for others, through crashes, each once."""
 
 import logging
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,6 +27,7 @@ _log = logging.getLogger("penstock")
 _LOCK = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
 _UNLOCK = "SELECT pg_advisory_unlock(hashtextextended(%s, 0))"
 _KEPT_EVERY = 100  # events between two kept positions
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
 _TRIES = 3  # of a reaction and what is done instead, where the state changes between the two
 _PATIENCE = 10.0  # seconds in which the server notices that the one before was killed
 _FIRST_PAUSE, _LONGEST_PAUSE, _LONG_ENOUGH = 0.2, 10.0, 60.0
@@ -58,6 +60,8 @@ class Process:
     def __init__(
         self, name: str, store: EventStore, aggregates: Iterable[Aggregate[Any]], react: React
     ) -> None:
+        if not _NAME.fullmatch(name):
+            raise ConfigurationError(f"{name!r} is not a process's name", hint="use letters, digits, _ and -")
         self.name, self._store, self._react = name, store, react
         self._aggregates: Mapping[str, Aggregate[Any]] = {each.category: each for each in aggregates}
         self.handled = 0
@@ -115,7 +119,7 @@ class Process:
         if aggregate is None:
             return True
         events = aggregate.types.events_of(record)
-        reactions = [each for event in events for each in self._react(record, event)]
+        reactions = [each for event in events for each in self._reactions(record, event)]
         if not reactions:
             return True
         lock.execute("SELECT")  # raises if the lock is gone with its connection
@@ -123,6 +127,20 @@ class Process:
         first = self._first_undone(ids)
         done = [self._do(record, reactions[place], ids[place]) for place in range(first, len(ids))]
         return all(done)
+
+    def _reactions(self, record: Recorded, event: DomainEvent) -> list[Reaction]:
+        found = self._react(record, event)
+        try:
+            made = list(found)
+        except TypeError:
+            made = [found]  # type: ignore[list-item]
+        stranger = next((each for each in made if not isinstance(each, Reaction)), None)
+        if stranger is not None or found is None:
+            raise ConfigurationError(
+                f"process {self.name!r} reacts to a {type(event).__name__} with {stranger!r:.100}",
+                hint="return a list of Reaction(commands=(Directed(…),)), empty where nothing follows",
+            )
+        return made
 
     def _first_undone(self, ids: list[str]) -> int:
         """Reactions are done in order: what stands before one that was done is decided, were it refused."""

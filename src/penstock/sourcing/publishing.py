@@ -31,7 +31,10 @@ def publish(store: EventStore, *, partitions: int = 1) -> Capture:
 
     `partitions` are those of topics that it makes: a topic that is there keeps what it has.
     """
-    store.create()
+    if not store.is_there:
+        raise ConfigurationError(
+            f"there is no store {store.name!r}", hint=f"make it first: penstock store create {store.name}"
+        )
     captures, wanted = Store(store.settings), capture_of(store, partitions=partitions)
     if captures.has(wanted.name):
         found = captures.get(wanted.name)

@@ -20,6 +20,7 @@ from penstock.sourcing.handler import Receipt
 from penstock.sourcing.recorded import Recorded
 
 _PAUSE = 0.1
+_SKEW = timedelta(minutes=1)  # between the clocks of who wrote it and who published it
 _EVENTS = 200_000  # of which is remembered where they are
 
 
@@ -48,7 +49,9 @@ class Freshness:
         self._topic, self._namespace = topic, namespace or settings.namespace
         self._groups = Groups(settings)
         self._cursor = Cursor(topic, settings)
-        self._cursor.start(from_time(datetime.now(UTC) - duration(since)))
+        self._begins = datetime.now(UTC) - duration(since)
+        self._settings = settings
+        self._cursor.start(from_time(self._begins))
         self._seen: OrderedDict[tuple[str, int], tuple[int, int]] = OrderedDict()
         self._decode = JsonCodec(Recorded).decode
         self._news = threading.Condition()
@@ -82,11 +85,14 @@ class Freshness:
         if not receipt.records:  # there is nothing to wait for
             return Delay(0.0, 0.0)
         until = begun + duration(within).total_seconds()
-        partition, offset = self._published(receipt, until)
+        place = self._older(receipt) if receipt.records[-1].at < self._begins else None
+        partition, offset = place or self._published(receipt, until)
         published = time.monotonic()
         group = Identity.of(self._namespace, *flow.split(".", 1)).group
         while (seen := self._position(group, partition)) <= offset:
             if time.monotonic() > until:
+                if not self._groups.positions(group):
+                    raise StaleViewError(f"no flow {flow!r} has read anything yet", hint="is its name right?")
                 raise StaleViewError(
                     f"{flow} is at offset {seen} of {self._topic}/{partition}, expected beyond {offset}",
                     hint="look at it again later, or see whether the flow runs: penstock groups list",
@@ -97,6 +103,16 @@ class Freshness:
     def _position(self, group: str, partition: int) -> int:
         found = self._groups.positions(group) or {}
         return found.get(self._topic, {}).get(partition, 0)
+
+    def _older(self, receipt: Receipt) -> tuple[int, int] | None:
+        """Look for an event in the log that was written before this one began to follow it."""
+        with Cursor(self._topic, self._settings) as cursor:
+            cursor.start(from_time(receipt.records[-1].at - _SKEW))
+            for message in cursor.read_to(cursor.ends()):
+                record = self._decode(message.value())
+                if (record.stream, record.version) == (receipt.stream, receipt.version):
+                    return message.partition(), message.offset()
+        return None
 
     def _published(self, receipt: Receipt, until: float) -> tuple[int, int]:
         """Wait until the newest event of a receipt is in the log, and return where."""

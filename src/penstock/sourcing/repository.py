@@ -12,6 +12,7 @@ from penstock.errors import ErasedError, PenstockError
 from penstock.schemas.shape import shape_of
 from penstock.sourcing.aggregate import Aggregate
 from penstock.sourcing.append import Append
+from penstock.sourcing.arguments import check_moment, check_stream
 from penstock.sourcing.domain import DomainEvent
 from penstock.sourcing.store import EventStore
 
@@ -75,9 +76,9 @@ class Repository(Generic[S]):
         """Return a stream's state: now, at version `to`, or at the time `until`."""
         given: dict[str, object] = {
             "topic": self._topic,
-            "stream": stream,
+            "stream": check_stream(stream),
             "to": _MOST if to is None else to,
-            "until": until or _FOREVER,
+            "until": _FOREVER if until is None else check_moment(until),
             "page": _PAGE,
         }
         try:

@@ -10,6 +10,7 @@ from penstock.schemas import JsonCodec
 from penstock.settings import Settings
 from penstock.sourcing.append import Append, Context
 from penstock.sourcing.appending import Appender, Clock
+from penstock.sourcing.arguments import check_moment, check_stream
 from penstock.sourcing.database import Connection, Database
 from penstock.sourcing.personal import decrypted
 from penstock.sourcing.recorded import Recorded
@@ -85,6 +86,11 @@ class EventStore:
         self.database.create()
         self.keys.create()
 
+    @property
+    def is_there(self) -> bool:
+        """Whether its tables were made."""
+        return self.database.is_made
+
     def erase(self, subject: str) -> bool:
         """Make what is personal of a subject unreadable, wherever it is; return whether it had a key."""
         return self.keys.erase(subject)
@@ -113,7 +119,8 @@ class EventStore:
         given = (appends, command, context or Context())
         try:
             with self.database.asking("append"):
-                return self._appender.append(*given, connection)
+                records = self._appender.append(*given, connection)
+            return [decrypted(each, self.keys) for each in records]
         except RepeatedCommandError:
             if connection is not None or command is None:
                 raise
@@ -127,6 +134,7 @@ class EventStore:
 
     def version(self, category: str, stream: str) -> int:
         """Return how many events a stream has."""
+        check_stream(stream)
         with self.database.asking("read a version"), self.database.connection() as lent:
             found = lent.execute(self.database.sql(_VERSION), [self.topic(category), stream]).fetchone()
         return int(found[0]) if found and found[0] else 0
@@ -154,11 +162,13 @@ class EventStore:
         backwards: bool = False,
     ) -> Iterator[Recorded]:
         """Yield a stream's events: those behind version `after`, up to version `to` and time `until`."""
+        check_stream(stream)
+        last = _FOREVER if until is None else check_moment(until)
         low, high = after, _MOST if to is None else to + 1
         page_of = _PAGE_OF.replace("{direction}", "DESC" if backwards else "ASC")
         while True:
             with self.database.asking("read a stream"), self.database.connection() as lent:
-                given = [self.topic(category), stream, low, high, until or _FOREVER, _PAGE]
+                given = [self.topic(category), stream, low, high, last, _PAGE]
                 rows = lent.execute(self.database.sql(page_of), given).fetchall()
             page = [self.decoded(text) for (text,) in rows]
             yield from page

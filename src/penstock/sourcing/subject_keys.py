@@ -63,6 +63,8 @@ class SubjectKeys:
 
     def decrypt(self, subject: str, text: str, place: str) -> str | None:
         """Return what a text says, or None if the subject was erased."""
+        if not text.startswith(MARK):
+            raise ConfigurationError(f"a text in {place} is not encrypted", hint="is it the right column?")
         cipher = self._cipher(subject, make=False)
         if cipher is None:
             return None

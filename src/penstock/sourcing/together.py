@@ -42,6 +42,12 @@ def execute_together(
 
 
 def _store(commands: Sequence[Directed]) -> EventStore:
+    streams = {(each.handler.aggregate.category, each.stream) for each in commands}
+    if len(streams) < len(commands):
+        raise ConfigurationError(
+            "two commands for one stream are done together, and neither would see what the other did",
+            hint="make one command of them, or do one after the other",
+        )
     stores = {(store.name, store.address) for store in (each.handler.store for each in commands)}
     if len(stores) != 1:
         raise ConfigurationError(

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from penstock.errors import ConfigurationError
+from penstock.sourcing.arguments import check_moment
 from penstock.sourcing.totals import Total
 
 Rows = Callable[[DataFrame], DataFrame]
@@ -54,7 +55,7 @@ class View:
 
     def at(self, records: DataFrame, time: datetime) -> DataFrame:
         """Return the whole view as it was at a time: what happened until then, that moment included."""
-        moment = _instant(time)
+        moment = F.lit(check_moment(time))
         return self.finished(self.state(self.rows(records).where(F.col(self.time) <= moment)))
 
     def between(self, records: DataFrame, before: datetime, after: datetime) -> DataFrame:
@@ -107,11 +108,3 @@ class View:
     @property
     def _order(self) -> Column:
         return F.struct(self.time, self.order)
-
-
-def _instant(time: datetime) -> Column:
-    if time.tzinfo is None:
-        raise ConfigurationError(
-            f"{time} has no time zone", hint="give it one: datetime(2026, 1, 1, tzinfo=UTC)"
-        )
-    return F.lit(time)

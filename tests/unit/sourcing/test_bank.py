@@ -1,5 +1,6 @@
 """The bank's rules, by example and over random histories."""
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -93,6 +94,16 @@ def test_the_property_form_finds_a_decision_that_is_not_pure():
     )
     with pytest.raises(AssertionError, match="not pure"):
         given(whimsical).when(Deposit(TEN))
+
+
+def test_a_forgotten_case_is_an_error_and_not_nothing():
+    with pytest.raises(ConfigurationError, match="decide of 'account' returned None for Deposit"):
+        given(replace(account, decide=lambda state, command: None)).when(Deposit(TEN))
+    with pytest.raises(ConfigurationError, match="evolve of 'account' returned None for a Opened"):
+        given(replace(account, evolve=lambda state, event: None), Opened("Ada")).when(Deposit(TEN))
+    for stranger in ("Deposit", Deposit, Opened("Ada")):
+        with pytest.raises(ConfigurationError, match="is not a command"):
+            given(account).when(stranger)
 
 
 def test_a_decision_that_is_no_event_is_refused():
