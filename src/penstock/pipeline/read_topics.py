@@ -60,7 +60,7 @@ class ReadTopics:
             raise FlowError(
                 f"flow {self._job.label!r} would begin in the midst of {archived!r}: what came before is in "
                 "the topic's archive, and a stream reads Kafka only",
-                hint="of a flow without state, `penstock rebuild` makes a table from the archive, and it goes "
+                hint="of a flow without state, `penstock rebuild` makes a table of the archive, and it goes "
                 'on behind that; one with state can only be run in mode="replay", which reads all of the '
                 'archive, too; to leave out what is archived, write options={"startingOffsets": "earliest"}',
             )
