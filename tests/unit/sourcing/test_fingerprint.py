@@ -1,5 +1,6 @@
 """A snapshot's tag changes when the code that made it does, and not otherwise."""
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -109,7 +110,10 @@ def test_it_is_the_same_in_every_process():
     program = "from penstock.apps.bank.account import account; print(account.tag)"
     for seed in ("1", "2"):
         found = subprocess.run(
-            [sys.executable, "-c", program], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
         )
         assert found.stdout.strip() == account.tag, found.stderr
 
