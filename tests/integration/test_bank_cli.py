@@ -58,9 +58,9 @@ def test_money_comes_in_and_goes_out(bank):
         bank("withdraw", "ada", "20.50", "--actor", "teller") == "took 20.50 out of ada; there is 29.50 now"
     )
     assert bank("balance", "ada") == "29.50"
-    shown = bank("history", "ada")
-    assert [line.split()[0] for line in shown.splitlines()[1:]] == ["1", "2", "3"]
-    assert "teller" in shown
+    shown = json.loads(bank("history", "ada", "--json"))
+    assert [(each["version"], each["actor"]) for each in shown] == [(1, None), (2, None), (3, "teller")]
+    assert "teller" in bank("history", "ada")
     assert json.loads(bank("accounts", "--json"))[0]["balance"] == "29.50"
 
 

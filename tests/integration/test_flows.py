@@ -229,6 +229,7 @@ def test_a_new_version_goes_on_where_the_one_before_was(place, spark, pair, uniq
     assert all(found.ok for found in verify(again, place, spark))
 
 
+@pytest.mark.long
 @pytest.mark.timeout(200)
 def test_two_teams_with_one_name_for_a_pipeline_do_not_meet(place, spark, pair, unique):
     """They share the broker and the folder of checkpoints, and even the topic of results."""

@@ -276,6 +276,7 @@ def test_waiting_for_an_owner_is_bounded(topic, connect):
         other.claim(start, None)
 
 
+@pytest.mark.long
 def test_two_members_share_and_hand_over(settings, topic, stored, connect):
     joined, seen = Flag(), Counter()
 

@@ -80,6 +80,7 @@ def rule(name, threshold):
     return Rule(name, threshold, START)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(240)
 def test_a_rule_is_changed_between_batches_and_withdrawn(place, spark):
     pipeline = Pipeline("lookup")

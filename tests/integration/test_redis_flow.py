@@ -77,6 +77,7 @@ def held(world):
         return sum(1 for _ in client.scan_iter("player:*")), client.zrange("best", 0, -1)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_a_redis_that_was_restored_is_brought_back_from_the_ledger(
     spark, world, platform, unique, scores, tmp_path

@@ -265,6 +265,7 @@ def test_a_pipeline_needs_the_permissions_that_are_listed_and_loses_nothing_with
     assert_hidden(tmp_path, caplog.text + "".join(capfd.readouterr()))
 
 
+@pytest.mark.long
 def test_real_time_and_replay_need_the_permissions_that_are_listed(broker, user, spark, paid):
     (grants, others), admin = listed(echoing, echoed), broker.open
     write = ("topic", echoed.name, "write describe_configs")

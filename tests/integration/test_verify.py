@@ -167,6 +167,7 @@ class Sold(Event, time="start"):
     sales: int
 
 
+@pytest.mark.long
 @pytest.mark.timeout(240)
 def test_windows_that_are_not_over_wait_whatever_columns_the_flow_keeps(settings, spark, unique, tmp_path):
     place, made = replace(settings, data=tmp_path), Pipeline(f"w{unique}")

@@ -1,5 +1,7 @@
 """Snapshots of a view: with what came after them they are the whole, and stale ones are not used."""
 
+import os
+import time
 from dataclasses import replace
 
 import pytest
@@ -39,14 +41,17 @@ def test_a_snapshot_and_its_tail_are_the_whole(settings, spark, topic, tmp_path)
     check()  # nothing came after it
     send(settings, topic, records[100:150])
     check()
-    (tmp_path / "draft-2").mkdir()  # as a kill leaves it
+    for draft, age in (("draft-old", 2 * 86_400), ("draft-new", 0)):  # as a kill leaves them
+        (tmp_path / draft).mkdir()
+        os.utime(tmp_path / draft, (time.time() - age,) * 2)
     assert sum(snapshots.take(spark, settings).values()) == 150
     send(settings, topic, records[150:])
     check()
     snapshots.take(spark, settings)
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["2", "3"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["2", "3", "draft-new"]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(180)
 def test_a_snapshot_of_another_view_or_topic_is_not_used(settings, spark, topic, tmp_path):
     send(settings, topic, history(10, events=50))
