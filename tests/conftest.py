@@ -1,6 +1,7 @@
 """One broker, one database and one Spark session for all tests of a process that need them."""
 
 import os
+import signal
 
 import pytest
 
@@ -61,6 +62,16 @@ def pytest_collection_modifyitems(items):
 
 
 os.environ["KAFKA_JVM_PERFORMANCE_OPTS"] = quick.JAVA
+
+
+@pytest.fixture(autouse=True)
+def signals():
+    """Commands that run in the process of a test set handlers, which the next one must not have."""
+    kept = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in kept.items():
+        if signal.getsignal(number) is not handler:
+            signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session")

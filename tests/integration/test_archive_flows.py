@@ -139,6 +139,7 @@ def test_a_replay_over_the_archive_gives_what_it_gave_before(world):
         assert consumer.malformed == 2  # one of each pipeline
 
 
+@pytest.mark.long
 def test_a_flow_that_ran_is_verified_and_rebuilt_from_the_archive(world):
     target = PostgresTable(world.name, key="shop", write="upsert", columns=("shop", "pieces"))
     pipeline = pipeline_of(world, target)

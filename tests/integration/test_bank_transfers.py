@@ -177,7 +177,7 @@ def test_a_process_that_can_do_neither_stops_and_says_so(bank, money):
 
 
 def test_commands_of_which_one_led_to_nothing_are_known_when_they_come_again(bank, money):
-    idle = CommandHandler(bank.store, replace(account, decide=lambda *_: None))
+    idle = CommandHandler(bank.store, replace(account, decide=lambda *_: ()))
     both = [Directed(bank.accounts, "a0", Deposit(Decimal(1))), Directed(idle, "a1", Close())]
     first, again = execute_together(both, id="x"), execute_together(both, id="x")
     assert [each.version for each in first] == [each.version for each in again]

@@ -434,7 +434,8 @@ def test_stores_of_one_name_in_two_databases_are_two(store, settings):
         replace(settings, connections={"copy": {"dsn": settings.dsn().value + "?options="}}),
         connection="copy",
     )
-    both = [Directed(CommandHandler(each, account), "a", Open("A")) for each in (store, other)]
+    handlers = [CommandHandler(each, account) for each in (store, other)]
+    both = [Directed(each, name, Open("A")) for each, name in zip(handlers, "ab", strict=True)]
     with pytest.raises(ConfigurationError, match="for one store"):
         execute_together(both)
     other.close()

@@ -161,7 +161,7 @@ def finish(settings, topic):
 
 @pytest.mark.parametrize(
     ("seconds", "kills"),
-    [(8, 2), pytest.param(240, 30, marks=[pytest.mark.long, pytest.mark.timeout(600)])],
+    [(5, 1), pytest.param(240, 30, marks=[pytest.mark.long, pytest.mark.timeout(600)])],
 )
 def test_nothing_is_lost_or_doubled_while_members_come_and_go(settings, topic, tmp_path, seconds, kills):
     weather(settings, topic, tmp_path, seconds, kills, seed=seconds)

@@ -63,6 +63,7 @@ def closed(settings, rows, runner=None, topic=counted):
     return found
 
 
+@pytest.mark.long
 @pytest.mark.timeout(200)
 def test_a_lane_that_comes_a_day_after_another_is_not_late(place, settings, spark):
     """A flow upstream was killed when one of its lanes was written, and goes on when all of that is read."""

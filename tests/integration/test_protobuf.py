@@ -175,6 +175,7 @@ def sold(car):
     return Sold(car.plate, car.price, car.kind, car.owners, car.at, car.note, id=car.id)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_a_flow_reads_protobuf_and_writes_protobuf(place, spark, registry, unique, tmp_path):
     source = Topic(f"cars.{unique}", Car, key="plate", partitions=2, format="protobuf")

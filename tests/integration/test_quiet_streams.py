@@ -55,6 +55,7 @@ def pulses(idle: str | None) -> Pipeline:
     return pipeline
 
 
+@pytest.mark.long
 @pytest.mark.timeout(200)
 def test_the_windows_of_a_quiet_stream_close(settings, spark, tmp_path):
     place = replace(settings, data=tmp_path)

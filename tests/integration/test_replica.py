@@ -215,6 +215,7 @@ class ReplicaProcess(CaptureProcess):
         self.log = folder / "replica.log"
 
 
+@pytest.mark.long
 @pytest.mark.timeout(240)
 def test_killed_at_random_moments_it_ends_equal(database, copy, tmp_path):
     database.execute("create table t (id int primary key, n int, name text)")

@@ -249,6 +249,7 @@ def test_only_some_columns_are_written(spark, opened, redis, unique, inspection)
     assert target.compare(rows, inspection).missing == 0
 
 
+@pytest.mark.long
 def test_a_hash_of_very_many_fields(spark, opened, redis, unique):
     names = [f"c{number}" for number in range(2100)]
     rows = spark.range(1).select("id", *(F.lit(1).alias(name) for name in names))

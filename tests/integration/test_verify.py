@@ -119,6 +119,7 @@ class Shop:
         return PostgresTable(f"last_{self.unique}", key=keys, write="upsert", columns=WINDOW)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_what_is_right_is_believed_and_what_is_wrong_is_not(settings, spark, unique, tmp_path):
     place, shop = replace(settings, data=tmp_path), Shop(unique)

@@ -27,6 +27,7 @@ def send(settings, topic, records):
         producer.send_all(topic, records)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(180)
 def test_a_snapshot_and_its_tail_are_the_whole(settings, spark, topic, tmp_path):
     records, snapshots = history(9, events=200), ViewSnapshots(balances, topic, tmp_path)
