@@ -14,7 +14,7 @@ from penstock.apps.bank.report import Report
 from penstock.apps.bank.status import STAGES, Status
 from penstock.apps.bank.transfer import TransferCompleted, TransferPaid, TransferRequested, transfer
 from penstock.cli.bank_report import described, percentile, verdict
-from penstock.cli.bank_screen import Lines, frame, screen
+from penstock.cli.bank_screen import frame, lines_of, screen
 from penstock.sourcing import Append, Context
 
 TEN = Decimal("10.00")
@@ -91,7 +91,7 @@ def test_lines_come_at_news_and_every_few_seconds():
     now = [0.0]
     status = Status(lambda: now[0])
     status.figures = lambda: [("accepted", "7", "so far")]
-    lines = Lines(status)
+    lines = lines_of(status)
     status.enter("open", "many")
     assert lines.due() == "0:00  open accounts: many"
     assert lines.due() is None

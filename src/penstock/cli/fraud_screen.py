@@ -1,71 +1,36 @@
 """What a run of the fraud application looks like while it runs: redrawn in place, or a line now and then."""
 
 import math
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 
 from rich.console import Console, Group, RenderableType
-from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from penstock.apps.fraud.status import STAGES, Figures, Status
-from penstock.cli.fraud_lines import printed
+from penstock.apps.fraud.status import Figures, Status
 from penstock.cli.output import milliseconds
+from penstock.cli.run_screen import RunLines, plain_table, run_screen, stages_of
 
-_SPINNER, _BARS = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "▁▂▃▄▅▆▇█"
-_FRAMES = 4  # a second
-
-
-@contextmanager
-def screen(status: Status, console: Console) -> Iterator[None]:
-    """Show a run for as long as the block runs, as the console allows; it is over with the block."""
-    with _shown(status, console):
-        try:
-            yield
-        finally:
-            status.end()
+_BARS = "▁▂▃▄▅▆▇█"
+_TITLES = 25  # letters of the longest title
 
 
-def _shown(status: Status, console: Console) -> AbstractContextManager[object]:
-    if console.is_terminal and not console.is_dumb_terminal:
-        return Live(get_renderable=lambda: frame(status), console=console, refresh_per_second=_FRAMES)
-    return printed(status, console)
+def screen(status: Status, console: Console) -> AbstractContextManager[None]:
+    """Show a run for as long as the block runs."""
+    return run_screen(status, console, lambda: frame(status), lines_of(status))
 
 
 def frame(status: Status) -> RenderableType:
     """The screen at this moment; when the run is over, only what it did and how long that took."""
     if status.ended is not None:
-        return _stages(status)
+        return stages_of(status, _TITLES)
     figures = status.figures()
-    return Group(_stages(status), "", _figures(status, figures), "", _alerts(status))
-
-
-def _stages(status: Status) -> Table:
-    table = _plain_table()
-    table.add_column(width=1)
-    table.add_column(width=25)
-    table.add_column(width=7, justify="right")
-    table.add_column(style="dim", overflow="ellipsis", no_wrap=True)
-    for name, title in STAGES.items():
-        table.add_row(*_stage(status, name, title))
-    return table
-
-
-def _stage(status: Status, name: str, title: str) -> Iterable[RenderableType]:
-    if name not in status.entered:
-        return "", Text(title, "dim"), "", ""
-    took = f"{status.seconds_in(name):.1f} s"
-    if name != status.stage or status.complete:
-        return Text("✓", "green"), title, took, ""
-    if status.ended is not None:
-        return Text("✗", "red"), Text(title, "red"), took, "interrupted" if status.interrupted else "failed"
-    spinning = _SPINNER[int(10 * status.seconds) % len(_SPINNER)]
-    return Text(spinning, "cyan"), Text(title, "bold"), took, status.note
+    return Group(stages_of(status, _TITLES), "", _figures(status, figures), "", _alerts(status))
 
 
 def _figures(status: Status, figures: Figures) -> Table:
-    table = _plain_table()
+    table = plain_table()
     table.add_column(width=1)
     table.add_column(width=13)
     table.add_column(width=9, justify="right", style="bold")
@@ -92,7 +57,7 @@ def _counts(status: Status, figures: Figures) -> Iterator[tuple[str, str, str, R
 
 
 def _alerts(status: Status) -> Table:
-    table = _plain_table()
+    table = plain_table()
     table.add_column(width=1)
     table.add_column(width=13, style="dim")
     table.add_column(width=11, style="yellow")
@@ -104,10 +69,6 @@ def _alerts(status: Status) -> Table:
     return table
 
 
-def _plain_table() -> Table:
-    return Table(box=None, show_header=False, pad_edge=False)
-
-
 def bars(values: list[float], least: float = 0.0, most: float | None = None) -> str:
     """Draw values as bars of text, the highest one in full unless `most` is higher.
 
@@ -117,3 +78,17 @@ def bars(values: list[float], least: float = 0.0, most: float | None = None) -> 
     top = max([*values, least + 1e-9]) if most is None else most
     parts = [(min(value, top) - least) / (top - least) for value in values]
     return "".join(_BARS[max(0, min(7, int(8 * part)))] for part in parts)
+
+
+def lines_of(status: Status) -> RunLines:
+    """The run as plain lines, where there is no terminal to redraw: CI, a pipe, a file."""
+    return RunLines(status, lambda: _sentence(status, status.figures()))
+
+
+def _sentence(status: Status, figures: Figures) -> str:
+    if status.checked:
+        return f"{status.checked:,} of {status.to_check:,} transactions checked, {figures.alerts:,} alerts"
+    return (
+        f"{figures.sent:,} transactions ({figures.sent_rate:,.0f}/s), {figures.alerts:,} alerts "
+        f"({figures.alert_rate:,.0f}/s), p50 {milliseconds(figures.p50)}, p99 {milliseconds(figures.p99)}"
+    )

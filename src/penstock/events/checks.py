@@ -9,6 +9,7 @@ from math import isfinite
 from typing import Any
 from uuid import UUID
 
+from penstock.errors import EventError
 from penstock.events.kinds import (
     Choice,
     Fixed,
@@ -166,6 +167,19 @@ def settle(value: object, checks: Checks) -> None:
             raise
         if stored is not given:
             held[name] = stored
+
+
+def check_fields(value: object, checks: Checks) -> None:
+    """Check a value as `settle` does, and say in our words what does not fit."""
+    try:
+        settle(value, checks)
+    except UnfitError as unfit:
+        raise EventError(
+            f"{type(value).__name__}{unfit.path} is {unfit.seen!r} ({type(unfit.seen).__name__}), "
+            f"expected {unfit.expected}",
+            field=unfit.path.lstrip("."),
+            seen=unfit.seen,
+        ) from None
 
 
 def _maybe(inner: Check) -> Check:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar
 
-from penstock.errors import EventError, EventTypeError
-from penstock.events.checks import UnfitError, checks_of, settle
+from penstock.errors import EventTypeError
+from penstock.events.checks import check_fields, checks_of
 from penstock.events.kinds import Scalar, fields_of
 
 
@@ -51,15 +51,7 @@ class Event:
             cls.event_time = time
 
     def __post_init__(self) -> None:
-        try:
-            settle(self, checks_of(type(self)))
-        except UnfitError as unfit:
-            raise EventError(
-                f"{type(self).__name__}{unfit.path} is {unfit.seen!r} ({type(unfit.seen).__name__}), "
-                f"expected {unfit.expected}",
-                field=unfit.path.lstrip("."),
-                seen=unfit.seen,
-            ) from None
+        check_fields(self, checks_of(type(self)))
 
 
 def time_field(cls: type[Event], name: str | None = None) -> str:

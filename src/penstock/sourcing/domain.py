@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from penstock.errors import EventError, EventTypeError
-from penstock.events.checks import Checks, UnfitError, checks_of, settle
+from penstock.errors import EventTypeError
+from penstock.events.checks import Checks, check_fields, checks_of
 from penstock.schemas import Upcast
 from penstock.schemas.upcasting import upcasts_from
 
@@ -16,15 +16,7 @@ class _Checked:
     """A value whose fields are checked when it is made."""
 
     def __post_init__(self) -> None:
-        try:
-            settle(self, field_checks(type(self)))
-        except UnfitError as unfit:
-            raise EventError(
-                f"{type(self).__name__}{unfit.path} is {unfit.seen!r} ({type(unfit.seen).__name__}), "
-                f"expected {unfit.expected}",
-                field=unfit.path.lstrip("."),
-                seen=unfit.seen,
-            ) from None
+        check_fields(self, field_checks(type(self)))
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ import pytest
 from rich.console import Console
 
 from penstock.apps.fraud.status import STAGES, Status
-from penstock.cli.fraud_lines import Lines
-from penstock.cli.fraud_screen import bars, frame, screen
+from penstock.cli.fraud_screen import bars, frame, lines_of, screen
 
 
 class Clock:
@@ -105,7 +104,7 @@ def test_bars_are_drawn_on_a_scale():
 
 
 def test_a_line_is_due_at_news_and_every_five_seconds(watched, clock):
-    lines = Lines(watched)
+    lines = lines_of(watched)
     watched.enter("steady", "65 s")
     assert lines.due() == "0:00  judge transactions: 65 s"
     clock.now = 4.9
@@ -120,7 +119,7 @@ def test_a_line_is_due_at_news_and_every_five_seconds(watched, clock):
 
 
 def test_a_line_says_how_far_the_check_is(watched, clock):
-    lines = Lines(watched)
+    lines = lines_of(watched)
     watched.enter("check")
     lines.due()
     watched.checked, watched.to_check, clock.now = 400, 1_000, 5.0

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from penstock.apps.run_status import RunStatus
+
 if TYPE_CHECKING:
     from penstock.apps.fraud.listener import Listener
     from penstock.apps.fraud.traffic import Traffic
@@ -38,59 +40,19 @@ class Figures:
     p99: float | None = None
 
 
-class Status:
-    """Is changed by the run, and looked at by a screen in a thread of its own."""
+class Status(RunStatus):
+    """A run of the fraud application, and what has come and gone in it."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self.entered: dict[str, float] = {}  # the stages so far
-        self.note = ""
+        super().__init__(STAGES, clock)
         self.checked = self.to_check = 0  # transactions
         self.checkpoints = 0
-        self.interrupted = False
-        self.ended: float | None = None
         self.past: deque[Figures] = deque(maxlen=_REMEMBERED)
-        self._clock, self._began = clock, clock()
         self._samples: deque[tuple[float, int, int]] = deque([(self._began, 0, 0)])
         self._noted = self._began
         self._traffic: Traffic | None = None
         self._listener: Listener | None = None
         self._count_checkpoints: Callable[[], int] = int
-
-    @property
-    def stage(self) -> str:
-        """The stage that it is in."""
-        return next(reversed(self.entered), "")
-
-    @property
-    def seconds(self) -> float:
-        """How long it has run, or ran."""
-        return (self._clock() if self.ended is None else self.ended) - self._began
-
-    @property
-    def complete(self) -> bool:
-        """Whether it is over, and went through all stages."""
-        return self.ended is not None and self.stage == [*STAGES][-1]
-
-    def enter(self, stage: str, note: str = "") -> None:
-        """Begin the next stage."""
-        self.note = note
-        self.entered[stage] = self._clock()
-
-    def end(self) -> None:
-        """Stop the clock."""
-        self.ended = self._clock()
-
-    def interrupt(self) -> None:
-        """Note that somebody has stopped it."""
-        self.interrupted = True
-        self.note = "interrupted: stopping what was started"
-
-    def seconds_in(self, stage: str) -> float:
-        """How long it was, or has been, in a stage."""
-        names = [*self.entered]
-        later = names[names.index(stage) + 1 :]
-        until = self.entered[later[0]] if later else self._began + self.seconds
-        return until - self.entered[stage]
 
     def watch(self, traffic: "Traffic", listener: "Listener", checkpoints: Callable[[], int]) -> None:
         """Take the figures from these, from now on."""
