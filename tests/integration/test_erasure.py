@@ -5,8 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import psycopg
+import pyarrow.parquet as pq
 import pytest
 from tests.capture.running import records
+from tests.integration.archived import make_archive, move
 
 from penstock.errors import ConfigurationError, ErasedError, EventTypeError
 from penstock.log import Producer
@@ -231,11 +233,22 @@ def test_nothing_is_left_in_store_topic_dead_letters_or_view(
     assert len(letters) == 1
     assert name.startswith("enc:1:")
     assert store.keys.decrypt("ada", name, "person/ada/1/name") == SECRET
-    everything = json.dumps(values + letters) + stored(store) + name
+    archived = archive_of(settings, f"{store.name}.person", tmp_path / "archive")
+    everything = json.dumps(values + letters) + archived + stored(store) + name
     assert "enc:1:" in everything
     assert "Byron" not in everything
     store.erase("ada")
     assert store.keys.decrypt("ada", name, "person/ada/1/name") is None
+
+
+def archive_of(settings, topic, folder):
+    """Move a topic to an archive, and return what its files hold, uncompressed."""
+    make_archive(settings, topic, folder)
+    move(settings, topic)
+    tables = [pq.ParquetFile(each).read() for each in folder.rglob("*.parquet")]
+    found = b"".join(row["value"] for table in tables for row in table.to_pylist()).decode()
+    assert found.count("enc:1:") == 2  # the event, and the one that could not be decoded
+    return found
 
 
 def naming(store, unique, table):

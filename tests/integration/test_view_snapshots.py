@@ -1,11 +1,13 @@
 """Snapshots of a view: with what came after them they are the whole, and stale ones are not used."""
 
 import os
+import random
 import time
 from dataclasses import replace
 
 import pytest
-from tests.integration.test_sourcing_views import history
+from tests.integration.archived import make_archive, move
+from tests.integration.test_sourcing_views import folded_here, history, shown
 
 from penstock.apps.bank.views import balances
 from penstock.log import Broker, Producer, apply
@@ -50,6 +52,24 @@ def test_a_snapshot_and_its_tail_are_the_whole(settings, spark, topic, tmp_path)
     check()
     snapshots.take(spark, settings)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["2", "3", "draft-new"]
+
+
+@pytest.mark.timeout(180)
+def test_the_past_is_the_same_when_its_events_are_archived(settings, spark, topic, tmp_path):
+    """Brute force over the records beside the view, over an archive, both, and Kafka alone."""
+    records, chance = history(12, events=150), random.Random(12)
+    snapshots = ViewSnapshots(balances, topic, tmp_path / "snapshots")
+    send(settings, topic, records[:100])
+    snapshots.take(spark, settings)
+    make_archive(settings, topic.name, tmp_path / "archive")
+    move(settings, topic.name)
+    assert Broker(settings).offsets(topic.name)[0][0] > 0  # Kafka has lost the beginning
+    send(settings, topic, records[100:])
+    rows = read(spark, topic, settings).cache()
+    for at in (*(chance.choice(records).at for _ in range(3)), records[-1].at):
+        until = [each for each in records if each.at <= at]
+        assert shown(balances.at(rows, at)) == folded_here(until)
+    assert shown(snapshots.current(spark, settings)) == folded_here(records)
 
 
 @pytest.mark.long

@@ -1,6 +1,7 @@
 """Where an archive's files are: a folder, or a bucket that speaks S3's interface."""
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ S3 = "s3://"
 TEMPORARY = ".tmp"
 
 
-class Storage:
+class Storage(ABC):
     """Files by name below a root; a file that is there is whole."""
 
     def __init__(self, files: fs.FileSystem, root: str, address: str) -> None:
@@ -41,18 +42,20 @@ class Storage:
             with self._files.open_input_file(self._path(name)) as file:
                 return bytes(file.read())
 
+    @abstractmethod
     def put(self, name: str, content: bytes) -> None:
         """Make a file, or replace it; whatever is killed, it is there as a whole or not at all."""
-        raise NotImplementedError
+        ...
 
     def remove(self, name: str) -> None:
         """Remove a file."""
         with self._asking(f"remove {name!r}"):
             self._files.delete_file(self._path(name))
 
+    @abstractmethod
     def uri(self, name: str) -> str:
         """Return a file's address as Spark takes it."""
-        raise NotImplementedError
+        ...
 
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}"
