@@ -1,42 +1,25 @@
 """Who may use the registry's server: anybody on this machine, or whoever has the token."""
 
-import binascii
-import hmac
-from base64 import b64decode
-from ipaddress import ip_address
-from urllib.parse import urlsplit
-
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from penstock.errors import SettingsError
+from penstock.web import access
+from penstock.web.access import Headers, bears_token, host_of, is_loopback
 
 UNAUTHORIZED, FORBIDDEN = 40101, 40301
 _HINT = 'set PENSTOCK_REGISTRY_TOKEN, or token = { env = "…" } or { file = "…" } under [registry]'
 
 
-def is_loopback(host: str) -> bool:
-    """Whether a host can be reached from this machine only."""
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
-
-
 def check_address(host: str, token: str | None) -> None:
     """Refuse to serve strangers without a token."""
-    if token is not None and not token.strip():
-        raise SettingsError("the registry's token is empty", hint=_HINT)
-    if token is None and not is_loopback(host):
-        raise SettingsError(
-            f"the registry would listen on {host!r} without a token, for anybody to use", hint=_HINT
-        )
+    access.check_address("registry", host, token, hint=_HINT)
 
 
 class Access:
     """Lets requests through that bring the token, as a bearer or as the password of basic authentication.
 
-    Without a token, requests that a browser sends for somebody else's page are refused.
+    Without a token, requests that a browser sends for somebody else's page are refused, and so are those by a
+    name that is not this machine's own: a page may give its name the address of loopback.
     """
 
     def __init__(self, app: ASGIApp, token: str | None) -> None:
@@ -49,29 +32,18 @@ class Access:
 
     def _refusal(self, headers: dict[bytes, bytes]) -> JSONResponse | None:
         if self._token is None:
-            origin = headers.get(b"origin", b"").decode("latin-1")
-            return _foreign(origin) if origin and not is_loopback(_host(origin)) else None
-        given = _token_in(headers.get(b"authorization", b""))
-        return None if hmac.compare_digest(given, self._token) else _unauthorized()
+            return _refused_here(headers)
+        return None if bears_token(headers, self._token) else _unauthorized()
 
 
-def _host(origin: str) -> str:
-    try:
-        return urlsplit(origin).hostname or ""
-    except ValueError:
-        return ""
-
-
-def _token_in(header: bytes) -> bytes:
-    scheme, _, value = header.partition(b" ")
-    if scheme.lower() == b"bearer":
-        return value.strip()
-    if scheme.lower() != b"basic":
-        return b""
-    try:
-        return b64decode(value.strip(), validate=True).partition(b":")[2]
-    except (binascii.Error, ValueError):
-        return b""
+def _refused_here(headers: Headers) -> JSONResponse | None:
+    origin, host = (headers.get(name, b"").decode("latin-1") for name in (b"origin", b"host"))
+    if origin and not is_loopback(host_of(origin)):
+        return _refused(f"without a token, pages of {origin[:100]!r} may not use the registry", 403)
+    if host and not is_loopback(host_of(f"//{host}")):
+        hint = "without a token, it is served as 127.0.0.1, localhost and [::1]"
+        return _refused(f"this is not the registry of {host[:100]!r}; {hint}", 421)
+    return None
 
 
 def _unauthorized() -> JSONResponse:
@@ -80,6 +52,5 @@ def _unauthorized() -> JSONResponse:
     return JSONResponse({"error_code": UNAUTHORIZED, "message": message}, 401, headers=wanted)
 
 
-def _foreign(origin: str) -> JSONResponse:
-    message = f"without a token, pages of {origin[:100]!r} may not use the registry"
-    return JSONResponse({"error_code": FORBIDDEN, "message": message}, 403)
+def _refused(message: str, status: int) -> JSONResponse:
+    return JSONResponse({"error_code": FORBIDDEN, "message": message}, status)

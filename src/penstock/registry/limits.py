@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Self
 
-from penstock.durations import duration
 from penstock.errors import SettingsError
-from penstock.settings import Settings, reveal
+from penstock.settings import Settings
+from penstock.web.section import Section
 
 _KNOWN = ("token", "deadline", "memory", "workers")
 
@@ -35,22 +35,9 @@ class Limits:
     @classmethod
     def of(cls, settings: Settings) -> Self:
         """The limits that the settings name, and the usual ones for the rest."""
-        given = {name: reveal(value) for name, value in settings.registry.items()}
-        unknown = sorted(set(given) - set(_KNOWN))
-        if unknown:
-            raise SettingsError(
-                f"[registry] has an unknown setting {unknown[0]!r}", hint=f"known are {', '.join(_KNOWN)}"
-            )
-        usual = cls()
+        section, usual = Section("registry", settings.registry, _KNOWN), cls()
         return cls(
-            duration(given["deadline"]) if "deadline" in given else usual.deadline,
-            _whole(given, "memory", usual.memory),
-            _whole(given, "workers", usual.workers),
+            section.duration("deadline", usual.deadline),
+            section.whole("memory", usual.memory),
+            section.whole("workers", usual.workers),
         )
-
-
-def _whole(given: dict[str, str], name: str, usual: int) -> int:
-    text = given.get(name, str(usual))
-    if not text.isascii() or not text.isdigit() or len(text) > 9:
-        raise SettingsError(f"registry.{name} is {text!r}, expected a whole number")
-    return int(text)

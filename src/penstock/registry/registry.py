@@ -67,6 +67,11 @@ class Registry:
     ) -> None:
         self.close()
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether it does not follow its topic any more: open another one in its place."""
+        return self._topic.has_failed
+
     def close(self) -> None:
         self._judge.close()
         self._topic.close()

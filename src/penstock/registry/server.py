@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Awaitable, Callable
-from math import isinf
 
 import anyio
 import uvicorn
@@ -30,8 +29,8 @@ from penstock.registry.limits import Limits
 from penstock.registry.records import SchemaRecord
 from penstock.registry.registry import Registry
 from penstock.schemas.compatibility import SchemaKind
-from penstock.schemas.compatibility.jsontext import has_lone_surrogate
 from penstock.schemas.compatibility.protobuf.extra import has_protobuf
+from penstock.web import strict_json
 
 CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
 _LARGEST_BODY = 4 * 2**20
@@ -260,22 +259,11 @@ async def _body(request: Request) -> bytes:
 
 def _object(data: bytes) -> JsonObject:
     try:
-        found = json.loads(data, parse_constant=_finite, parse_float=_finite)
-    except RecursionError:
-        raise Refusal(400, 400, "the body is nested too deeply") from None
+        found = strict_json.parse(data, unique=False)
     except ValueError as error:
         raise Refusal(400, 400, f"the body is not JSON: {error}") from error
     if not isinstance(found, dict):
         raise Refusal(422, 422, "the body is not a JSON object")
-    if has_lone_surrogate(data.decode(json.detect_encoding(data), "surrogatepass"), found):
-        raise Refusal(400, 400, "the body holds half of a surrogate pair, which is no character")
-    return found
-
-
-def _finite(text: str) -> float:
-    found = float(text)
-    if found != found or isinf(found):
-        raise ValueError(f"{text[:20]} is not a finite number")
     return found
 
 

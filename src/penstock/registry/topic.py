@@ -43,6 +43,11 @@ class SchemaTopic:
         self._reader.start()
         self.catch_up()
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether its reader has ended with an error: what is written from then on is not seen."""
+        return self._failure is not None
+
     def append(self, record: Record) -> None:
         """Write a record and wait until it was applied here: whether it counted is for the state to say."""
         key, value = to_message(record)

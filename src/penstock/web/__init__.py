@@ -1,0 +1,1 @@
+"""What servers over HTTP have in common: who may use them, strict JSON, their settings."""
