@@ -36,6 +36,7 @@ PenstockError
 │   ├── ReplicaError           a replica that can't be as described, or can't go on
 │   │   └── ReplicaHeldError   another process runs it
 │   ├── ArchiveError           a topic's archive that can't be as described, or is damaged
+│   ├── InletError             an inlet that can't be as described
 │   ├── ErasedError            a subject whose key was deleted: nothing personal is written of it
 │   ├── LedgerError            a sink's ledger that doesn't fit the flow's checkpoint
 │   └── FencedError            another writer has taken over the sink
@@ -67,15 +68,21 @@ class PenstockError(Exception):
 
 
 class TryAgainError(PenstockError):
+    """It may work later: the other side was not there in time."""
+
     id = "try-again"
     exit_code = 75
 
 
 class ServiceError(TryAgainError):
+    """A local service did not start or did not answer."""
+
     id = "try-again.service"
 
 
 class LogError(TryAgainError):
+    """The broker refused or did not answer."""
+
     id = "try-again.log"
 
 
@@ -90,22 +97,32 @@ class DeliveryError(TryAgainError):
 
 
 class LeaseError(TryAgainError):
+    """A queue's event was decided on after its lease was over."""
+
     id = "try-again.lease"
 
 
 class SinkError(TryAgainError):
+    """A sink did not take a batch."""
+
     id = "try-again.sink"
 
 
 class SourceError(TryAgainError):
+    """A captured database ended the stream, or did not answer."""
+
     id = "try-again.source"
 
 
 class StorageError(TryAgainError):
+    """An archive's folder or bucket did not answer."""
+
     id = "try-again.storage"
 
 
 class StoreError(TryAgainError):
+    """The database of an event store did not answer."""
+
     id = "try-again.store"
 
 
@@ -124,44 +141,64 @@ class ConflictError(TryAgainError):
 
 
 class StaleViewError(TryAgainError):
+    """A view has not come as far as was waited for."""
+
     id = "try-again.stale-view"
 
 
 class EngineError(TryAgainError):
+    """Spark's Java process has ended: start the run again."""
+
     id = "try-again.engine"
     exit_code = 69
 
 
 class BufferFullError(TryAgainError):
+    """The producer's buffer is full and the policy says raise."""
+
     id = "try-again.buffer-full"
 
 
 class ConfigurationError(PenstockError):
+    """Something in the settings, the machine or a declaration has to be mended."""
+
     id = "configuration"
     exit_code = 78
 
 
 class SettingsError(ConfigurationError):
+    """Something in `penstock.toml`, or in a `PENSTOCK_*` variable, is wrong."""
+
     id = "configuration.settings"
 
 
 class AuthenticationError(ConfigurationError):
+    """The broker does not let the client in, or is not trusted itself."""
+
     id = "configuration.authentication"
 
 
 class AuthorizationError(ConfigurationError):
+    """A permission that the broker's ACLs don't give."""
+
     id = "configuration.authorization"
 
 
 class SetupError(ConfigurationError):
+    """Java, jars or a program is missing or wrong."""
+
     id = "configuration.setup"
 
 
 class EventTypeError(ConfigurationError):
+    """An event class that can't be described."""
+
     id = "configuration.event-type"
 
 
 class TopicError(ConfigurationError):
+    """A topic that can't be as declared."""
+
     id = "configuration.topic"
 
 
@@ -176,6 +213,8 @@ class InvalidSchemaError(ConfigurationError):
 
 
 class CostlySchemaError(InvalidSchemaError):
+    """A schema that takes too long, or too much memory, to be judged."""
+
     id = "configuration.invalid-schema.costly"
 
 
@@ -190,6 +229,8 @@ class IncompatibleSchemaError(ConfigurationError):
 
 
 class RulesError(ConfigurationError):
+    """A subject's rules, such as encryption, that can't be followed."""
+
     id = "configuration.rules"
 
 
@@ -204,27 +245,39 @@ class UnknownSubjectError(ConfigurationError):
 
 
 class GroupError(ConfigurationError):
+    """A group that can't be changed as asked."""
+
     id = "configuration.group"
 
 
 class FlowError(ConfigurationError):
+    """A flow that can't be as it is described, or not in its mode."""
+
     id = "configuration.flow"
 
 
 class TargetError(ConfigurationError):
+    """A table that can't take a flow's results."""
+
     id = "configuration.target"
 
 
 class DataLossError(ConfigurationError):
+    """Events were deleted before a flow read them."""
+
     id = "configuration.data-loss"
     exit_code = 66
 
 
 class LedgerError(ConfigurationError):
+    """A sink's ledger that doesn't fit the flow's checkpoint."""
+
     id = "configuration.ledger"
 
 
 class ErasedError(ConfigurationError):
+    """A subject's key was deleted: nothing personal is written of it."""
+
     id = "configuration.erased"
 
     def __init__(self, subject: str) -> None:
@@ -236,30 +289,50 @@ class ErasedError(ConfigurationError):
 
 
 class CaptureError(ConfigurationError):
+    """A capture that can't be as described."""
+
     id = "configuration.capture"
 
 
 class CaptureHeldError(CaptureError):
+    """Another process runs the capture."""
+
     id = "configuration.capture.held"
 
 
 class ChangesLostError(CaptureError):
+    """A capture's slot is lost, or does not fit its position."""
+
     id = "configuration.capture.changes-lost"
 
 
 class ReplicaError(ConfigurationError):
+    """A replica that can't be as described, or can't go on."""
+
     id = "configuration.replica"
 
 
 class ReplicaHeldError(ReplicaError):
+    """Another process runs the replica."""
+
     id = "configuration.replica.held"
 
 
 class ArchiveError(ConfigurationError):
+    """A topic's archive that can't be as described, or is damaged."""
+
     id = "configuration.archive"
 
 
+class InletError(ConfigurationError):
+    """An inlet that can't be as described."""
+
+    id = "configuration.inlet"
+
+
 class FencedError(ConfigurationError):
+    """Another writer has taken over the sink."""
+
     id = "configuration.fenced"
 
 
@@ -285,6 +358,8 @@ class RepeatedCommandError(PenstockError):
 
 
 class DataError(PenstockError):
+    """The data have to be mended."""
+
     id = "data"
     exit_code = 65
 
@@ -301,13 +376,19 @@ class EventError(DataError):
 
 
 class DecodeError(DataError):
+    """Bytes that are not the event they should be."""
+
     id = "data.decode"
 
 
 class UnknownSchemaError(DataError):
+    """An id that the registry does not know."""
+
     id = "data.unknown-schema"
 
 
 class InternalError(PenstockError):
+    """Penstock broke a guarantee of its own: give up, and report it."""
+
     id = "internal"
     exit_code = 70

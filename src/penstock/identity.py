@@ -8,6 +8,7 @@ LABEL = r"(?:[a-z0-9][a-z0-9_-]{0,39}:)?[A-Za-z0-9._-]{1,250}"  # as a regular e
 VERSION = r"[A-Za-z0-9._-]{1,40}"
 NAMESPACE = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 CAPTURES = "penstock.capture"
+GATEWAY = "penstock.gateway"
 _GENERATION = re.compile(r"([^.]+\.[^.]+)\.g\d+")
 _CLOCK = re.compile(r"_penstock(_|\.[a-z0-9_-]+\.)clock\.")
 
@@ -44,6 +45,11 @@ class Identity:
     def of_capture(cls, namespace: str, name: str) -> Self:
         """Return who writes the changes of a capture; no pipeline has a dot in its name."""
         return cls.of(namespace, CAPTURES, name)
+
+    @classmethod
+    def of_keys(cls, namespace: str) -> Self:
+        """Return who remembers the idempotency keys of gateways."""
+        return cls.of(namespace, GATEWAY, "keys")
 
     @property
     def namespace(self) -> str:
@@ -83,9 +89,19 @@ class Identity:
         return self._topic("dead-letters", self._path)
 
     @property
+    def redrives(self) -> str:
+        """The consumer group whose position says which of those results were redriven."""
+        return f"penstock.redrive.{self.undelivered}"
+
+    @property
     def judged(self) -> str:
         """The topic in which its pipeline writes down which malformed records were judged."""
         return self._topic("judged", self.pipeline)
+
+    @property
+    def statuses(self) -> str:
+        """The topic in which the runner of its pipeline publishes how its flows are."""
+        return self._topic("status", self.pipeline)
 
     def transactional_id(self, lane: int | None = None) -> str:
         """What the broker knows the writer of a lane by, or the only writer there is."""

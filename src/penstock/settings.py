@@ -14,17 +14,25 @@ from penstock.documents import JsonObject
 from penstock.errors import SettingsError
 from penstock.identity import NAMESPACE
 
+__all__ = ["Secret", "Settings"]
+
 ENDPOINTS = "endpoints.json"
+
 _SECRET_WORDS = ("password", "secret", "private", "pem", "jaas", "token")
 _NO_SECRETS = ("location", "file", "path", "mechanism", "enabled")  # what names like the above may end with
 _KAFKA_VARIABLE = "PENSTOCK_KAFKA_"
 _SPARK_SECRETS = "PENSTOCK_SPARK_SECRETS"
-_REGISTRY_VARIABLE = "PENSTOCK_REGISTRY_"
+_SERVERS = (
+    "registry",
+    "gateway",
+    "metrics",
+    "console",
+)  # each has a section, and PENSTOCK_<NAME>_* variables
 _CONNECTIONS = "PENSTOCK_CONNECTIONS"
 _PASSWORD = re.compile(r"(passw|pwd|token|secret|key)\w*\s*=|://[^/@\s]*:[^/@\s]+@", re.IGNORECASE)
 _CREDENTIALS = ("key", "credential", "passphrase", "pwd")  # in a connection, besides the words above
 _KNOWN = (
-    "kafka", "postgres", "connections", "spark", "registry", "data", "checkpoints", "modules", "namespace",
+    "kafka", "postgres", "connections", "spark", *_SERVERS, "data", "checkpoints", "modules", "namespace",
 )  # fmt: skip
 
 
@@ -54,9 +62,10 @@ class Settings:
     `kafka` holds Kafka's own setting names and reaches every client unchanged; `spark` holds Spark's, such as
     spark.master. `checkpoints` is where flows keep theirs, a folder or an address of Hadoop's file systems.
     `connections` are the databases and services that tables and targets name, each with its `dsn` or `url`.
-    `modules` are the Python modules in which the command line looks for topics and pipelines; `registry`
-    holds the token and the limits of the schema registry's server. `namespace` keeps the flows of teams that
-    share a cluster apart: what flows leave behind (groups, ledgers, clocks, checkpoints) has it in its name.
+    `modules` are the Python modules in which the command line looks for topics and pipelines; `registry`,
+    `gateway`, `metrics` and `console` hold the tokens and the limits of these servers. `namespace` keeps the
+    flows of teams that share a cluster apart: what flows leave behind (groups, ledgers, clocks, checkpoints)
+    has it in its name.
     """
 
     kafka: Mapping[str, str | Secret] = field(default_factory=dict)
@@ -66,6 +75,9 @@ class Settings:
     checkpoints: str | None = None
     modules: tuple[str, ...] = ()
     registry: Mapping[str, str | Secret] = field(default_factory=dict)
+    gateway: Mapping[str, str | Secret] = field(default_factory=dict)
+    metrics: Mapping[str, str | Secret] = field(default_factory=dict)
+    console: Mapping[str, str | Secret] = field(default_factory=dict)
     connections: Mapping[str, Mapping[str, str | Secret]] = field(default_factory=dict)  # all of it secret
     namespace: str = ""
 
@@ -75,7 +87,7 @@ class Settings:
                 f"namespace is {self.namespace!r}",
                 hint="use up to 40 small letters, digits, _ and -, the first one no sign",
             )
-        for name in ("kafka", "spark", "registry"):
+        for name in ("kafka", "spark", *_SERVERS):
             guarded = {key: guard(key, value) for key, value in getattr(self, name).items()}
             object.__setattr__(self, name, MappingProxyType(guarded))
         if isinstance(self.postgres, str):
@@ -99,7 +111,10 @@ class Settings:
             data=data,
             checkpoints=written.get("checkpoints"),
             modules=tuple(written.get("modules", ())),
-            registry=written.get("registry", {}) | _registry_variables(environ),
+            registry=written.get("registry", {}) | _server_variables("registry", environ),
+            gateway=written.get("gateway", {}) | _server_variables("gateway", environ),
+            metrics=written.get("metrics", {}) | _server_variables("metrics", environ),
+            console=written.get("console", {}) | _server_variables("console", environ),
             connections=_local_connections(local)
             | written.get("connections", {})
             | _connections_variable(environ),
@@ -167,7 +182,9 @@ class Settings:
         found = {
             _KAFKA_VARIABLE + name.upper().replace(".", "_"): value for name, value in self.client().items()
         }
-        found |= {_REGISTRY_VARIABLE + name.upper(): reveal(value) for name, value in self.registry.items()}
+        for server in _SERVERS:
+            values: Mapping[str, str | Secret] = getattr(self, server)
+            found |= {_variable(server) + name.upper(): reveal(value) for name, value in values.items()}
         found["PENSTOCK_DATA"] = str(self.data.absolute())
         if self.postgres is not None:
             found["PENSTOCK_POSTGRES"] = reveal(self.postgres)
@@ -222,10 +239,11 @@ def _from_file(path: Path, environ: Mapping[str, str]) -> dict[str, Any]:
         f"spark.{name}": _resolve(f"spark.{name}", value, environ)
         for name, value in _flat(written.get("spark", {}))
     }
-    written["registry"] = {
-        name: _resolve(f"registry.{name}", value, environ)
-        for name, value in _flat(written.get("registry", {}))
-    }
+    for server in _SERVERS:
+        written[server] = {
+            name: _resolve(f"{server}.{name}", value, environ)
+            for name, value in _flat(written.get(server, {}))
+        }
     written["connections"] = _written_connections(written.get("connections", {}), environ)
     if "postgres" in written:
         written["postgres"] = _resolve_address("postgres", written["postgres"], environ)
@@ -339,12 +357,15 @@ def _kafka_variables(environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _registry_variables(environ: Mapping[str, str]) -> dict[str, str]:
+def _variable(server: str) -> str:
+    return f"PENSTOCK_{server.upper()}_"
+
+
+def _server_variables(server: str, environ: Mapping[str, str]) -> dict[str, str]:
     """PENSTOCK_REGISTRY_TOKEN is the registry's token."""
+    first = _variable(server)
     return {
-        name.removeprefix(_REGISTRY_VARIABLE).lower(): value
-        for name, value in environ.items()
-        if name.startswith(_REGISTRY_VARIABLE)
+        name.removeprefix(first).lower(): value for name, value in environ.items() if name.startswith(first)
     }
 
 

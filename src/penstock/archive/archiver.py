@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from penstock.archive.compaction import Compaction
 from penstock.archive.deletion import Deletion
 from penstock.archive.draft import Draft
 from penstock.archive.fence import Fence
@@ -33,6 +34,7 @@ class Moved:
     records: int = 0
     segments: int = 0
     deleted: int = 0
+    merged: int = 0
 
 
 class Archiver:
@@ -60,16 +62,19 @@ class Archiver:
         self._reached: dict[int, int] = {}
 
     def run_once(self, now: datetime | None = None) -> Moved:
-        """Archive all that is committed by now, then delete what is archived and old enough."""
+        """Archive all that is committed by now, delete what is archived and old, and merge small segments."""
         self._refuse_other_topic()
+        moment = now or datetime.now(UTC)
         moved = [self._archive_partition(each) for each in self._partitions() if not self._is_stopped()]
         deleted = 0
         if not self._is_stopped():
             deletion = Deletion(
                 self._archive, self._settings, self._history, self._note_deletion, self._report
             )
-            deleted = deletion.run(now or datetime.now(UTC))
-        return Moved(sum(each[0] for each in moved), sum(each[1] for each in moved), deleted)
+            deleted = deletion.run(moment)
+        compaction = Compaction(self._archive, self._history, self._publish)
+        merged = [compaction.run(each, moment) for each in self._partitions() if not self._is_stopped()]
+        return Moved(sum(each[0] for each in moved), sum(each[1] for each in moved), deleted, sum(merged))
 
     def note(self, state: str, error: str = "") -> None:
         """Write down how the archive is."""
@@ -144,7 +149,7 @@ class Archiver:
         self._history.storage.put(segment.path, content)
         reach("archive.published", archive.topic)
         self._history.storage.put(segment.manifest, manifest.to_json())
-        self._reached[partition] = following
+        self._reached[partition] = max(following, self._reached.get(partition, 0))
         reach("archive.noted", archive.topic)
 
     def _latest_before(self, segment: Segment) -> int:

@@ -125,7 +125,9 @@ class ArchiveRunner:
 
 
 def _summary(moved: Moved) -> str:
+    merged = f"; {moved.merged:,} small segments merged" if moved.merged else ""
     if not moved.records and not moved.deleted:
-        return "nothing new"
+        return f"nothing new{merged}"
     files = "1 segment" if moved.segments == 1 else f"{moved.segments:,} segments"
-    return f"{moved.records:,} records archived in {files}; {moved.deleted:,} offsets deleted from Kafka"
+    done = f"{moved.records:,} records archived in {files}; {moved.deleted:,} offsets deleted from Kafka"
+    return done + merged

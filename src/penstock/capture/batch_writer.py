@@ -28,12 +28,20 @@ class Transactions(Protocol):
 
 
 class BatchWriter:
-    """Writes the batches of a stream, whichever database it is of; `on_written` gets each position."""
+    """Writes the batches of a stream, whichever database it is of; `on_written` gets each position.
+
+    `before_records` is called before records are written, and may wait.
+    """
 
     def __init__(
-        self, output: Output, stream: Transactions, on_written: Callable[[Position], None] = lambda _: None
+        self,
+        output: Output,
+        stream: Transactions,
+        on_written: Callable[[Position], None] = lambda _: None,
+        before_records: Callable[[], None] = lambda: None,
     ) -> None:
         self._output, self._stream, self._on_written = output, stream, on_written
+        self._before_records = before_records
         self.written = stream.position
         self.wrote_at = self._looked_at = time.monotonic()
 
@@ -48,6 +56,8 @@ class BatchWriter:
     def write(self) -> None:
         """Write the batch with its position."""
         position, batch = self._stream.checkpoint(), self._stream.batch
+        if batch.messages:
+            self._before_records()
         self._output.write(batch.messages, position)
         self.wrote(position)
 
@@ -96,6 +106,7 @@ class BatchWriter:
 
     def _truncate(self) -> None:
         """Delete the rows of a table that was emptied; all that was before it has to be written first."""
+        self._before_records()
         stream = self._stream
         truncations, stream.batch.truncations = stream.batch.truncations, []
         position = stream.checkpoint()

@@ -18,12 +18,13 @@ from penstock.capture.slot import Source
 from penstock.capture.spool import Spool
 from penstock.capture.stream import CapturedTable, Stream
 from penstock.capture.unchanged import Completion
-from penstock.capture.windows import ReadChunk, Window
+from penstock.capture.windows import CommittedTransactions, ReadChunk, Window
 from penstock.capture.wishes import Wishes
 from penstock.durations import duration
-from penstock.errors import CaptureError
+from penstock.errors import CaptureError, SourceError
 
 _TICK, _MOST_REQUESTS = 0.2, 100
+_PATIENCE, _PAUSE = 10.0, 0.002  # seconds
 MakeReader = Callable[[Stream], IncrementalReader]
 
 
@@ -46,7 +47,9 @@ class Following:
         self._make_reader = make_reader
         self._reader: IncrementalReader | None = None
         self._heartbeat = duration(output.capture.heartbeat).total_seconds()
-        self._writer = BatchWriter(output, self._stream, lambda written: replication.confirm(written.lsn))
+        self._writer = BatchWriter(
+            output, self._stream, lambda written: replication.confirm(written.lsn), self._await_seen
+        )
         self._beat_at = time.monotonic()
 
     @property
@@ -79,6 +82,18 @@ class Following:
             self._writer.write_if_due()
         if not stream.in_transaction and stream.batch.messages:
             self._writer.write()
+
+    def _await_seen(self) -> None:
+        """Wait until others see what is to be written: PostgreSQL writes a commit to its log before."""
+        deadline = time.monotonic() + _PATIENCE
+        while not self._stream.unseen.all_in(self._source.snapshot()):
+            if time.monotonic() > deadline:
+                raise SourceError(
+                    f"a committed transaction can't be seen for {_PATIENCE:.0f} s",
+                    hint="does it wait for a standby? it is tried again",
+                )
+            time.sleep(_PAUSE)
+        self._stream.unseen = CommittedTransactions()
 
     def _keep_alive(self) -> None:
         """An idle capture moves on, too: PostgreSQL would keep its log for it for ever."""

@@ -149,6 +149,10 @@ class Source:
                 hint="stop that one first; a killed one is let go within wal_sender_timeout",
             )
 
+    def snapshot(self) -> str:
+        """Return which transactions are seen now, as PostgreSQL spells it."""
+        return str(self._one("select pg_current_snapshot()::text"))
+
     def newest_transaction(self) -> int:
         """Return a number behind all transactions that are open now."""
         return int(str(self._one("select pg_snapshot_xmax(pg_current_snapshot())::text")))

@@ -59,6 +59,7 @@ class Stream:
     ) -> None:
         self.position, self.batch = position, Batch()
         self.windows, self.committed = Windows(), CommittedTransactions()
+        self.unseen = CommittedTransactions()  # which others may not see yet
         self.in_transaction = False
         self._describe, self._on_message, self._on_own, self._spool = describe, on_message, on_own, spool
         self._transactions = transactions
@@ -117,6 +118,7 @@ class Stream:
 
     def _begin(self, commit_lsn: int, committed: int, xid: int) -> None:
         self.in_transaction = True
+        self.unseen.add(xid)
         wanted = self._transactions
         events = None if wanted is None else wanted.begin(f"{xid}:{commit_lsn}", committed)
         self._origin = Origin(committed, xid, self._last_commit, now=time.time_ns(), events=events)

@@ -1,8 +1,6 @@
-"""Kafka on this machine: one KRaft node, broker and controller in one process, on loopback."""
+"""Kafka on this machine: KRaft nodes, broker and controller in one process, on loopback."""
 
-import base64
 import os
-import secrets
 import signal
 import subprocess
 from collections.abc import Mapping
@@ -13,7 +11,8 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from penstock.errors import ServiceError
-from penstock.local import fencing, jars, java, ports
+from penstock.local import cluster, fencing, jars, java, ports
+from penstock.local.cluster import Member
 from penstock.local.files import draft, write_whole
 
 _LOG4J = Path(__file__).with_name("log4j2.xml")
@@ -57,7 +56,7 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class Kafka:
-    """A broker whose data is below `data`.
+    """A broker whose data is below `data`; with `member`, one of several.
 
     `proxied` adds a listener for tests: clients that come to the first port, a proxy's, are passed on to the
     second and stay behind the proxy. `secured` adds a listener on a port of its own that speaks SASL_SSL, and
@@ -68,18 +67,25 @@ class Kafka:
     port: int | None = None
     proxied: tuple[int, int] | None = None
     secured: tuple[int, Mapping[str, str]] | None = None
+    member: Member | None = None
 
-    name = "kafka"
-    usual_port = 9092
     stop_signal = signal.SIGTERM
 
     @property
+    def name(self) -> str:
+        return f"kafka-{self.member.number}" if self.member else "kafka"
+
+    @property
+    def usual_port(self) -> int:
+        return 9091 + self._number
+
+    @property
     def folder(self) -> Path:
-        return self.data / "kafka"
+        return self.data / self.name
 
     @property
     def logs(self) -> tuple[Path, ...]:
-        return self.data / "logs" / "kafka.log", self.data / "logs" / "kafka.out"
+        return self.data / "logs" / f"{self.name}.log", self.data / "logs" / f"{self.name}.out"
 
     @property
     def version(self) -> str:
@@ -95,11 +101,16 @@ class Kafka:
         self.folder.mkdir(parents=True, exist_ok=True)
         if not (self.folder / "data").exists():
             self._format(program)
-        if fencing.is_due(self.folder / "data"):
-            self._declare_dead(program)
-        write_whole(self.folder / "server.properties", self._properties(port, ports.any_free()))
+        if self.is_fencing_due and not self.member:
+            fencing.declare_dead(self.controller())
+        write_whole(self.folder / "server.properties", self._properties(port, self._controller_port()))
         self.logs[0].parent.mkdir(parents=True, exist_ok=True)
-        return [program[0], *_JVM, *_chosen(), *_logging(self.logs[0]), *program[1:], *self.identity]
+        return [program[0], *_JVM, *self._chosen(), *_logging(self.logs[0]), *program[1:], *self.identity]
+
+    @property
+    def is_fencing_due(self) -> bool:
+        """Whether it was killed when it ran last; of several brokers, others have taken over then."""
+        return fencing.is_due(self.folder / "data")
 
     def answers(self, port: int) -> bool:
         """Say whether a client gets metadata that names this broker."""
@@ -107,7 +118,7 @@ class Kafka:
             return False
         client = AdminClient({"bootstrap.servers": f"{ports.LOOPBACK}:{port}", "log_level": 0})
         try:
-            return len(client.list_topics(timeout=2).brokers) == 1
+            return self._number in client.list_topics(timeout=2).brokers
         except KafkaException:
             return False
 
@@ -119,7 +130,7 @@ class Kafka:
         """Format into a folder that gets its place when it is whole: an interrupted one is made again."""
         with draft(self.folder) as new:
             write_whole(new / "properties", self._properties(self.usual_port, self.usual_port + 1))
-            options = ("format", "--cluster-id", _cluster_id(), "--config", "properties")
+            options = ("format", "--cluster-id", self._cluster_id, "--config", "properties")
             command = [
                 program[0],
                 "-XX:TieredStopAtLevel=1",
@@ -132,14 +143,15 @@ class Kafka:
                 raise ServiceError(f"Kafka's storage could not be formatted:\n{answer.stdout}{answer.stderr}")
             (new / "data").replace(self.folder / "data")
 
-    def _declare_dead(self, program: list[str]) -> None:
+    def controller(self) -> fencing.Controller:
+        """Return how its controller is started alone, to declare brokers dead that were killed."""
         settings, log = self.folder / "controller.properties", self.folder / "controller.log"
         alone = {"process.roles": "controller"} | fencing.SESSION
-        write_whole(settings, _lines(_node(ports.any_free()) | alone))
-        identity = self.identity[0], str(settings)
+        write_whole(settings, _lines(self._node(self._controller_port()) | alone))
+        identity = "kafka.Kafka", str(settings)
         options = _JVM[-1], "-XX:TieredStopAtLevel=1", "-Dpenstock.fencing=INFO", *_logging(log)
-        command = [program[0], *options, *program[1:], *identity]
-        fencing.declare_dead(command, identity, self.folder / "data", log)
+        command = str(java.find().program), *options, "-cp", jars.class_path("kafka"), *identity
+        return fencing.Controller(command, identity, self.folder / "data", log)
 
     def _properties(self, port: int, controller_port: int) -> str:
         ours = {"PLAINTEXT": (port, port)}
@@ -150,7 +162,7 @@ class Kafka:
             ours["SECURED"] = (secured, secured)
         listen = [f"{name}://{ports.LOOPBACK}:{own}" for name, (_, own) in ours.items()]
         advertised = [f"{name}://{ports.LOOPBACK}:{shown}" for name, (shown, _) in ours.items()]
-        placed = _node(controller_port) | {
+        placed = self._node(controller_port) | {
             "process.roles": "broker,controller",
             "listeners": ",".join([*listen, _controller(controller_port)]),
             "advertised.listeners": ",".join(advertised),
@@ -158,22 +170,38 @@ class Kafka:
         }
         return _lines({**placed, **needed})
 
+    def _node(self, controller_port: int) -> dict[str, str]:
+        """The log folder is relative to the process's own: Kafka would split a path at a comma."""
+        member, alone = self.member, f"1@{ports.LOOPBACK}:{controller_port}"
+        return (
+            _SETTINGS
+            | (cluster.SETTINGS if member else {})
+            | {
+                "node.id": str(self._number),
+                "log.dirs": "data",
+                "listeners": _controller(controller_port),
+                "controller.quorum.voters": member.cluster.voters if member else alone,
+            }
+        )
 
-def _chosen() -> list[str]:
-    return [word for name, usual in _CHOSEN.items() for word in os.environ.get(name, usual).split()]
+    def _chosen(self) -> list[str]:
+        usual = _CHOSEN | ({"KAFKA_HEAP_OPTS": cluster.HEAP} if self.member else {})
+        return [word for name, value in usual.items() for word in os.environ.get(name, value).split()]
+
+    def _controller_port(self) -> int:
+        return self.member.controller if self.member else ports.any_free()
+
+    @property
+    def _number(self) -> int:
+        return self.member.number if self.member else 1
+
+    @property
+    def _cluster_id(self) -> str:
+        return self.member.cluster.id if self.member else cluster.new_id()
 
 
 def _controller(port: int) -> str:
     return f"CONTROLLER://{ports.LOOPBACK}:{port}"
-
-
-def _node(controller_port: int) -> dict[str, str]:
-    """The log folder is relative to the process's own: Kafka would split a path at a comma."""
-    return _SETTINGS | {
-        "log.dirs": "data",
-        "listeners": _controller(controller_port),
-        "controller.quorum.voters": f"1@{ports.LOOPBACK}:{controller_port}",
-    }
 
 
 def _lines(settings: Mapping[str, str]) -> str:
@@ -182,8 +210,3 @@ def _lines(settings: Mapping[str, str]) -> str:
 
 def _logging(log: Path) -> tuple[str, str]:
     return f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}", f"-Dpenstock.log={log}"
-
-
-def _cluster_id() -> str:
-    """Kafka's ids are 16 bytes in URL-safe base64 and must not look like an option."""
-    return "P" + base64.urlsafe_b64encode(secrets.token_bytes(16)).decode()[1:22]

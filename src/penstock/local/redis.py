@@ -88,6 +88,11 @@ class Redis:
         return self.folder / "password"
 
 
+def is_installed() -> bool:
+    """Whether there is a server to start."""
+    return shutil.which(_PROGRAM) is not None
+
+
 def _program() -> str:
     found = shutil.which(_PROGRAM)
     if found is None:

@@ -9,10 +9,12 @@ from penstock.log.groups import Groups, GroupState, Lag, Member, Move
 from penstock.log.lease import Lease
 from penstock.log.plan import Change, apply, plan
 from penstock.log.positions import Position, from_beginning, from_end, from_offsets, from_time
+from penstock.log.priority_queue import PriorityQueue
 from penstock.log.producer import Failure, Producer
 from penstock.log.queue import Queue
 from penstock.log.records import Batch, Record
 from penstock.log.redrive import Redriven, redrive
+from penstock.log.router import Binding, Router
 from penstock.log.topic import Table, Topic
 from penstock.log.transactions import ExactlyOnce, Transaction
 from penstock.on_demand import on_demand
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Batch",
+    "Binding",
     "Broker",
     "Change",
     "Consumer",
@@ -37,11 +40,13 @@ __all__ = [
     "Move",
     "Position",
     "PostgresConsumer",
+    "PriorityQueue",
     "Producer",
     "Queue",
     "Rebalance",
     "Record",
     "Redriven",
+    "Router",
     "Table",
     "Topic",
     "TopicState",

@@ -128,14 +128,19 @@ def committed(
 
 
 @contextmanager
-def undisguised() -> Iterator[None]:
-    """Raise a fatal error as what it is: one that comes while the client calls back is raised in disguise."""
+def undisguised(listener: ErrorListener | None = None) -> Iterator[None]:
+    """Raise a fatal error as what it is: one that comes while the client calls back is raised in disguise.
+
+    At times the disguise says nothing; then the listener knows.
+    """
     try:
         yield
     except SystemError as error:
-        if not isinstance(error.__cause__, KafkaException):
+        if isinstance(error.__cause__, KafkaException):
+            raise error.__cause__ from error
+        if listener is None or listener.refusal is None:
             raise
-        raise error.__cause__ from error
+        raise KafkaException(listener.refusal) from error
 
 
 @contextmanager

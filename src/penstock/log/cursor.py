@@ -78,7 +78,7 @@ class Cursor:
 
     def start(self, at: Position | None = None) -> None:
         """Go to a place in every partition: the beginning unless given."""
-        self.go_to(self._resolved(at or from_beginning()))
+        self.go_to(self.resolved(at or from_beginning()))
 
     def go_to(self, offsets: Mapping[int, int]) -> None:
         """Read these partitions, and no others, from these offsets on."""
@@ -87,11 +87,23 @@ class Cursor:
 
     def beginnings(self) -> dict[int, int]:
         """Return the first offset that each partition still has."""
-        return self._resolved(from_beginning())
+        return self.resolved(from_beginning())
 
     def ends(self) -> dict[int, int]:
         """Return how far committed records can be read: up to the first transaction that is open."""
-        return self._resolved(from_end())
+        return self.resolved(from_end())
+
+    def resolved(self, at: Position) -> dict[int, int]:
+        """Return the offsets that a position means now."""
+        places = [self._place(partition) for partition in self._partitions]
+        with self._asking():
+            found = patiently(lambda: at.resolve(self.client, places))
+        return {each.partition: each.offset for each in found}
+
+    def look_again(self) -> list[int]:
+        """Learn of partitions that were added meanwhile, and return all."""
+        self._partitions = self._found(None)
+        return self._partitions
 
     def read(self, size: int = 500, wait: float = _TICK) -> list[Received]:
         """Return the next messages; none if no more are there and none come in `wait` seconds."""
@@ -155,12 +167,6 @@ class Cursor:
 
     def _place(self, partition: int, offset: int = 0) -> TopicPartition:
         return TopicPartition(self.topic, partition, offset)
-
-    def _resolved(self, at: Position) -> dict[int, int]:
-        places = [self._place(partition) for partition in self._partitions]
-        with self._asking():
-            found = patiently(lambda: at.resolve(self.client, places))
-        return {each.partition: each.offset for each in found}
 
     def _fetched(self, size: int, wait: float) -> list[Message]:
         first = self.client.poll(wait)

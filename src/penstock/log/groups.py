@@ -1,5 +1,6 @@
 """Consumer groups: who reads, how far they are behind, and setting them to another place."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -18,7 +19,8 @@ from penstock.log.client import (
     metadata,
     patiently,
 )
-from penstock.log.identity import mark
+from penstock.log.commit_interval import with_interval
+from penstock.log.identity import is_foreign, mark
 from penstock.log.ledger import Offsets
 from penstock.log.positions import Position
 from penstock.log.tiered import TieredClient
@@ -98,7 +100,7 @@ class Groups:
         state = found.state.name.lower()
         if state == "dead":
             raise GroupError(f"group {group!r} does not exist", hint="run `penstock groups list`")
-        return GroupState(group, state, tuple(_member(each) for each in found.members))
+        return GroupState(group, state, tuple(member_of(each) for each in found.members))
 
     def lag(self, group: str, now: datetime | None = None) -> list[Lag]:
         """Return how far a group is behind, partition by partition."""
@@ -147,15 +149,33 @@ class Groups:
     def positions(self, group: str) -> Offsets:
         """Return where a group stands, by topic and partition."""
         found: dict[str, dict[int, int]] = {}
-        with _reader(self._settings, group, self._listener) as reader:
-            for each in self._positions(reader, group):
-                found.setdefault(each.topic, {})[each.partition] = each.offset
+        for each in self.committed(group):
+            found.setdefault(each.topic, {})[each.partition] = each.offset
         return found
 
-    def place(self, group: str, offsets: Offsets) -> None:
-        """Write down how far somebody has read who joins no group, so that every tool sees the lag."""
+    def committed(self, group: str) -> list[TopicPartition]:
+        """Return a group's positions with what was written down with them."""
+        with _reader(self._settings, group, self._listener) as reader:
+            return self._positions(reader, group)
+
+    def positions_in(self, group: str, topic: str, partitions: Iterable[int]) -> dict[int, int]:
+        """Return where a group stands in a topic; a position in one that had its name before is none."""
+        id = self._broker.topic_ids([topic]).get(topic)
+        places = [TopicPartition(topic, number) for number in partitions]
+        what = f"read the positions of group {group!r}"
+        with _reader(self._settings, group, self._listener) as reader, asking(what, self._listener):
+            found = patiently(lambda: committed(reader, self._listener, places))
+        return {
+            each.partition: each.offset for each in found if each.offset >= 0 and not is_foreign(each, id)
+        }
+
+    def place(self, group: str, offsets: Offsets, every: float | None = None) -> None:
+        """Write down how far somebody has read who joins no group, so that every tool sees the lag.
+
+        `every` says how many seconds there usually are between two such positions.
+        """
         places = [
-            TopicPartition(topic, partition, offset)
+            with_interval(TopicPartition(topic, partition, offset), every)
             for topic, partitions in offsets.items()
             for partition, offset in partitions.items()
         ]
@@ -191,6 +211,8 @@ class _reader:
             "group.id": group,
             "enable.auto.commit": False,
             "auto.offset.reset": "error",  # what Kafka no longer has may be in an archive
+            "enable.partition.eof": True,  # so that nobody waits where only markers of transactions are left
+            "fetch.wait.max.ms": 10,
         }
         self._client = TieredClient(settings, configuration(settings, {}, demanded, listener))
 
@@ -223,6 +245,7 @@ def _lag(reader: Consumer, position: TopicPartition, now: datetime) -> Lag:
 
 
 def _age(reader: Consumer, place: TopicPartition, now: datetime) -> float:
+    """The age of the first event from a place on; 0 where there is none that can be read."""
     reader.assign([place])
     message = reader.poll(TIMEOUT)
     reader.unassign()
@@ -231,7 +254,7 @@ def _age(reader: Consumer, place: TopicPartition, now: datetime) -> float:
     return max(0.0, now.timestamp() - message.timestamp()[1] / 1000)
 
 
-def _member(found: MemberDescription) -> Member:
+def member_of(found: MemberDescription) -> Member:
     held = found.assignment.topic_partitions if found.assignment else []
     partitions = tuple(sorted((each.topic, each.partition) for each in held))
     return Member(found.member_id, found.group_instance_id or None, found.host, partitions)

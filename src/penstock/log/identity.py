@@ -77,6 +77,12 @@ def mark(position: TopicPartition, id: str | None) -> TopicPartition:
     return TopicPartition(*place, f"penstock.topic-id={id}")
 
 
+def is_foreign(position: TopicPartition, id: str | None) -> bool:
+    """Whether a committed position says that it is in a topic with another id."""
+    before = marked_id(position)
+    return None not in (before, id) and before != id
+
+
 def marked_id(position: TopicPartition) -> str | None:
     """Return the id of the topic that a position was committed for, if it says."""
     found = _ID.search(position.metadata or "")

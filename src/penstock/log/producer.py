@@ -77,7 +77,7 @@ class Producer:
             # The partitioner of Kafka's own clients: the same key is in the same partition whoever wrote it.
             "partitioner": "murmur2_random",
         }
-        demanded = {**(kafka or {}), "delivery.report.only.error": True, "on_delivery": self._on_failure}
+        demanded = {"delivery.report.only.error": True, **(kafka or {}), "on_delivery": self._on_failure}
         self.listener = ErrorListener()
         with asking("make a producer"):
             self._client = confluent_kafka.Producer(configuration(settings, own, demanded, self.listener))

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
@@ -22,7 +22,7 @@ from penstock.log.client import Configuration
 from penstock.log.dead_letters import DeadLetters, dead_letter
 from penstock.log.lease import Decision, Lease, State
 from penstock.log.message import Delivered
-from penstock.log.share_client import ShareClient
+from penstock.log.share_client import TICK, ShareClient
 from penstock.log.share_group import prepare
 from penstock.log.topic import DEAD_LETTERS, Table, Topic, check_name
 from penstock.schemas import SchemaDirectory
@@ -32,6 +32,7 @@ from penstock.settings import Settings
 E = TypeVar("E", bound=Event)
 _UNDECIDED = "it was not decided on"
 _SIT_OUT = 0.7  # the share of a lease for which an outage is waited for
+_STALE = 0.5  # the share of a lease after which an event that nobody was shown is given back
 _PAUSE = 0.2
 
 
@@ -69,6 +70,7 @@ class Queue(Generic[E]):
         self._codec = topic.codec(schemas)
         self._current: Lease[E] | None = None
         self._waiting: deque[Lease[E]] = deque()  # taken from the broker, not shown yet
+        self._asking_since: float | None = None  # the client may ask on after a poll that found nothing
         self._closed = False
         broker = Broker(settings)
         broker.topic(topic.name)
@@ -83,14 +85,31 @@ class Queue(Generic[E]):
         patience = duration(idle).total_seconds() if idle is not None else None
         quiet_since = time.monotonic()
         while not self._closed:
-            self._let_go(_UNDECIDED)
-            messages = self._client.poll()
-            if messages:
-                yield from self._hand_out(messages)
-            if messages or not self._client.joined:
+            found = yield from self.poll()
+            if found or not self.joined:
                 quiet_since = time.monotonic()
             elif patience is not None and time.monotonic() - quiet_since >= patience:
                 return
+
+    @property
+    def joined(self) -> bool:
+        """Whether the group has given this worker partitions to read."""
+        return self._client.joined
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether the client may have taken an event since the last poll, whose lease runs already."""
+        return self._asking_since is not None
+
+    def poll(self, wait: float = TICK) -> Generator[Lease[E], None, bool]:
+        """Yield the leases of what the broker hands out in some seconds; return whether there were any."""
+        self._let_go(_UNDECIDED)
+        messages, since = self._taken(wait)
+        if messages and time.monotonic() - since > self._lease.total_seconds() * _STALE:
+            messages, since = self._exchanged(messages, since)
+        if messages:
+            yield from self._hand_out(messages, since)
+        return bool(messages)
 
     def close(self) -> None:
         """Release what is held and leave the group."""
@@ -117,10 +136,23 @@ class Queue(Generic[E]):
         finally:
             self.close()
 
-    def _hand_out(self, messages: list[Delivered]) -> Iterator[Lease[E]]:
+    def _taken(self, wait: float) -> tuple[list[Delivered], float]:
+        """Return messages, and since when they may have been held at the latest."""
+        since = self._asking_since or time.monotonic()
+        messages = self._client.poll(wait)
+        self._asking_since = None if messages else time.monotonic()
+        return messages, since
+
+    def _exchanged(self, messages: list[Delivered], since: float) -> tuple[list[Delivered], float]:
+        """Give back what was held for too long to be worked on now, unless its next delivery is its end."""
+        last = [message for message in messages if message.delivery_count() >= self.limit]
+        self._client.release([message for message in messages if message not in last])
+        return (last, since) if last else self._taken(TICK)
+
+    def _hand_out(self, messages: list[Delivered], since: float) -> Iterator[Lease[E]]:
         """Yield leases one by one; one that is over before its turn is somebody else's by now."""
         try:
-            self._waiting.extend(self._readable(messages))
+            self._waiting.extend(self._readable(messages, since + self._lease.total_seconds()))
             while self._waiting and not self._waiting[0].over:
                 self._current = self._waiting.popleft()
                 yield self._current
@@ -142,9 +174,8 @@ class Queue(Generic[E]):
             lease.state = "released"
         self._client.release([lease.message for lease in held])
 
-    def _readable(self, messages: list[Delivered]) -> list[Lease[E]]:
+    def _readable(self, messages: list[Delivered], until: float) -> list[Lease[E]]:
         """Return leases of what is to be worked on; the rest goes to the dead letters at once."""
-        until = time.monotonic() + self._lease.total_seconds()
         events, failures = self._decoded(messages)
         good: list[Lease[E]] = []
         dead: list[tuple[Delivered, DataError | str]] = []

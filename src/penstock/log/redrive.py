@@ -24,7 +24,8 @@ from penstock.log.writer import Writer
 from penstock.settings import Settings
 
 _CHUNK = 500
-_GROUP = "penstock.replay."  # as positions that were committed before have it
+KeyAndValue = tuple[bytes | None, bytes | None]
+GROUP = "penstock.replay."  # as positions that were committed before have it
 
 
 @dataclass(frozen=True)
@@ -44,15 +45,23 @@ def redrive(
     settings: Settings,
     *,
     readable: Callable[[bytes | None], object] | None = None,
+    record: Callable[[DeadLetter], KeyAndValue] = lambda letter: (letter.key, letter.value),
     progress: Callable[[int, int], None] = lambda *_: None,
 ) -> Redriven:
     """Send a topic's dead letters again, each exactly once; of one record that several readers met, one.
 
     `readable` is the decode function of the topic's codec: a letter that it still refuses goes to the end
-    of the dead letters with its new error. Without it every letter is sent. `progress` gets how many of how
-    many are done.
+    of the dead letters with its new error. Without it every letter is sent. `record` makes what is
+    sent, as key and value, of a letter that never stood in the topic; it may refuse it as well. `progress`
+    gets how many of how many are done.
     """
-    source, group = topic + DEAD_LETTERS, _GROUP + topic
+    source, group = topic + DEAD_LETTERS, GROUP + topic
+
+    def judged(letter: DeadLetter) -> KeyAndValue:
+        if readable is not None:
+            readable(letter.value)
+        return record(letter)
+
     broker = Broker(settings)
     if not broker.exists(source):
         broker.topic(topic)  # or say that there is none
@@ -62,7 +71,7 @@ def redrive(
         writer.fence()  # before the position is read: until then another redrive may move it
         with Cursor(source, settings, group=group, archived=True) as cursor:
             letters = WaitingLetters(cursor, TopicIdentity(source, settings, group))
-            return _redriven(letters, writer, readable, progress)
+            return _redriven(letters, writer, judged, progress)
     except PenstockError as error:
         writer.abort()
         if writer.is_fenced and not isinstance(error, AuthenticationError | AuthorizationError):
@@ -107,7 +116,7 @@ class WaitingLetters:
 def _redriven(
     letters: WaitingLetters,
     writer: Writer,
-    readable: Callable[[bytes | None], object] | None,
+    record: Callable[[DeadLetter], KeyAndValue],
     progress: Callable[[int, int], None],
 ) -> Redriven:
     sent = dead = repeated = 0
@@ -121,7 +130,7 @@ def _redriven(
                 continue
             if letter.origin is not None:
                 seen.add(letter.origin)
-            alive = _send_again(producer, message, letter, readable)
+            alive = _send_again(producer, message, letter, record)
             sent, dead = sent + alive, dead + (not alive)
         letters.commit(writer, position)
         progress(position - letters.start, letters.end - letters.start)
@@ -132,14 +141,13 @@ def _send_again(
     producer: Producer,
     message: Received,
     letter: DeadLetter,
-    readable: Callable[[bytes | None], object] | None,
+    record: Callable[[DeadLetter], KeyAndValue],
 ) -> bool:
     try:
-        if readable is not None:
-            readable(letter.value)
+        key, value = record(letter)
     except DataError as error:
         again = DeadLetter(**{**vars(letter), "error": error.message})
         producer.send_bytes(message.topic(), again.key, again.value, again.to_headers())
         return False
-    producer.send_bytes(letter.topic, letter.key, letter.value, list(letter.headers))
+    producer.send_bytes(letter.topic, key, value, list(letter.headers))
     return True

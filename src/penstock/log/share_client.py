@@ -28,7 +28,7 @@ from penstock.log.client import (
 from penstock.log.message import Delivered
 from penstock.settings import Settings
 
-_TICK = 0.1
+TICK = 0.1
 _TAKEN_BACK = (
     KafkaError.INVALID_RECORD_STATE,
     KafkaError.SHARE_SESSION_NOT_FOUND,
@@ -64,10 +64,10 @@ class ShareClient:
             self._joined = json.loads(self._statistics[0]).get("cgrp", {}).get("rebalance_cnt", 0) > 0
         return self._joined
 
-    def poll(self) -> list[Delivered]:
+    def poll(self, wait: float = TICK) -> list[Delivered]:
         """Wait a tick for messages, so that Ctrl-C is heard; what came before must be settled."""
         try:
-            found = self._client.poll(_TICK)
+            found = self._client.poll(wait)
         except KafkaException as error:
             raise self._explained(error.args[0]) from error
         good = [message for message in found if self._is_good(message)]

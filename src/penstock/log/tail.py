@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from penstock.documents import presentable
 from penstock.errors import DataError
 from penstock.log.cursor import Cursor
 from penstock.log.message import Received
@@ -36,22 +37,32 @@ def tail(
     with Cursor(name, settings, kafka={"fetch.wait.max.ms": 500}, archived=True) as cursor:
         cursor.start(start)
         for message in islice(cursor.follow(), limit):
-            yield _line(message, codec, plain)
+            yield described(message, codec, plain)
 
 
 def _utc(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _line(message: Received, codec: Codec[Any] | None, plain: Callable[[bytes], Any]) -> Line:
-    return {
+def described(message: Received, codec: Codec[Any] | None, plain: Callable[[bytes], Any]) -> Line:
+    """Return what a message is, with its place: its event, or what is wrong with it and what it holds."""
+    line = {
         "partition": message.partition(),
         "offset": message.offset(),
-        "written": datetime.fromtimestamp(message.timestamp()[1] / 1000, UTC).isoformat(),
+        "written": _time(message.timestamp()[1]),
         "key": _text(message.key()),
         **_content(message.value(), codec, plain),
         **_headers(message.headers() or ()),
     }
+    return {name: presentable(each) for name, each in line.items()}
+
+
+def _time(milliseconds: int) -> str | int:
+    """The time of a record; a producer may have given any number, such as one of microseconds."""
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat()
+    except (ValueError, OverflowError, OSError):
+        return milliseconds
 
 
 def _headers(found: Iterable[tuple[str, bytes | None]]) -> Line:
@@ -73,6 +84,8 @@ def _content(value: bytes | None, codec: Codec[Any] | None, plain: Callable[[byt
         return {"event": json.loads(msgspec.json.encode(codec.decode(value)))}
     except DataError as error:
         return {"error": error.message, "value": _guess(value)}
+    except RecursionError:
+        return {"error": "it is nested too deeply", "value": _text(value)}
 
 
 def _guess(value: bytes) -> Any:

@@ -31,6 +31,7 @@ class ReplicaStatus:
     seconds: float
     last_event: datetime | None
     error: str
+    connection: str | None = None  # of the settings; the local database without it
 
 
 def status(settings: Settings, name: str, connection: str | None) -> ReplicaStatus:
@@ -55,6 +56,7 @@ def status(settings: Settings, name: str, connection: str | None) -> ReplicaStat
         seconds=round(time.time() - seen.timestamp(), 1) if behind and seen else 0.0,
         last_event=seen,
         error=said["error"],
+        connection=connection,
     )
 
 

@@ -11,6 +11,7 @@ from penstock.schemas.shape import Shape, shape_of
 
 E = TypeVar("E", bound=Event)
 Format = Literal["json", "avro", "json-schema", "protobuf", "debezium-json", "debezium-avro"]
+"""How a topic's events are spelled as bytes."""
 FORMATS: tuple[Format, ...] = get_args(Format)
 _NOT_THE_DATA = (TryAgainError, OSError, MemoryError)
 Unknown = Literal["ignore", "refuse"]

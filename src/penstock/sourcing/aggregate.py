@@ -15,6 +15,7 @@ from penstock.sourcing.snapshots import Snapshots
 
 S = TypeVar("S")
 Decision = DomainEvent | Sequence[DomainEvent] | Refusal
+"""What becomes of a command: an event, several, none (an empty list), or a refusal with its reason."""
 
 
 @dataclass(frozen=True)

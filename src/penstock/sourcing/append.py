@@ -1,11 +1,12 @@
 """What is appended to streams."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
 from penstock.errors import ConfigurationError
-from penstock.events import new_id
+from penstock.events import new_ids
 from penstock.sourcing.arguments import check_stream
 from penstock.sourcing.domain import DomainEvent
 from penstock.sourcing.event_types import EventTypes
@@ -40,23 +41,18 @@ class Append:
         if self.expected < 0:
             raise ConfigurationError(f"expected={self.expected}", hint="0 is a stream without events")
 
-    def records(self, at: datetime, context: "Context", keys: SubjectKeys) -> list[Recorded]:
-        """Return its records, numbered on from the expected version, with what is personal encrypted."""
-        first = self._checked(at, context)
-        shared = vars(first)
-        made = []
-        for version, event in enumerate(self.events, self.expected + 1):
+    def records(self, at: datetime, context: "Context", keys: SubjectKeys) -> Iterator[Recorded]:
+        """Yield its records, numbered on from the expected version, with what is personal encrypted."""
+        shared = vars(self._checked(at, context))
+        ids = new_ids(len(self.events))
+        for version, (id, event) in enumerate(zip(ids, self.events, strict=True), self.expected + 1):
             record = object.__new__(Recorded)  # the checks of the first one hold for what is shared
-            record.__dict__.update(
-                shared,
-                id=new_id(),
-                version=version,
-                type=event.event_type,
-                schema_version=event.schema_version,
-                data=self.types.data_of(event),
-            )
-            made.append(encrypted(record, event, keys) if event.personal else record)
-        return made
+            held = record.__dict__
+            held.update(shared)
+            held["id"], held["version"] = id, version
+            held["type"], held["schema_version"] = event.event_type, event.schema_version
+            held["data"] = self.types.data_of(event)
+            yield encrypted(record, event, keys) if event.personal else record
 
     def _checked(self, at: datetime, context: "Context") -> Recorded:
         """Return what its records share, as a record."""

@@ -7,6 +7,7 @@ import psycopg
 
 from penstock.errors import ConfigurationError, ConflictError, RepeatedCommandError, StoreError
 from penstock.sourcing.append import Append, Context
+from penstock.sourcing.batch import Batch
 from penstock.sourcing.database import Connection, Database
 from penstock.sourcing.inserting import insert
 from penstock.sourcing.recorded import Recorded
@@ -35,48 +36,38 @@ class Appender:
             raise ConfigurationError("a stream is appended to twice at once", hint="join the events of both")
         at = self._clock()
         for _ in range(_TRIES):
-            records = [record for each in appends for record in each.records(at, context, self._keys)]
-            later = self._tried(records, appends, command, own) if records else None
+            batch = Batch(appends, at, context, self._keys)
+            later = self._tried(batch, command, own) if len(batch) else None
             if later is None:
-                return records
+                return batch.records
             at = max(at, later)
         raise StoreError(
             f"{appends[0].category} {appends[0].stream!r} took no event: another one was later each time",
             hint=f"if the database was restored from a dump: penstock store renumber {self._database.schema}",
         )
 
-    def _tried(
-        self,
-        records: Sequence[Recorded],
-        appends: Sequence[Append],
-        command: str | None,
-        own: Connection | None,
-    ) -> datetime | None:
+    def _tried(self, batch: Batch, command: str | None, own: Connection | None) -> datetime | None:
         """Insert and return None; or, where the event before is later than these, return its time."""
         if own is not None:
-            return self._inserted(own, records, appends, command)
+            batch.make()  # one that can't be made must not spoil the caller's transaction
+            return self._inserted(own, batch, command)
         try:
             with self._database.connection() as lent:
-                return self._inserted(lent, records, appends, command)
+                return self._inserted(lent, batch, command)
         except psycopg.OperationalError:
             pass  # whether it happened is not known
         with self._database.connection() as lent:
-            return self._tried_again(lent, records, appends, command)
+            return self._tried_again(lent, batch, command)
 
-    def _tried_again(
-        self,
-        connection: Connection,
-        records: Sequence[Recorded],
-        appends: Sequence[Append],
-        command: str | None,
-    ) -> datetime | None:
+    def _tried_again(self, connection: Connection, batch: Batch, command: str | None) -> datetime | None:
         """Insert what may be there; the server may still be at it, and come to its end meanwhile."""
-        if self._holds(connection, records[0]):
+        first = batch.records[0]
+        if self._holds(connection, first):
             return None
         try:
-            return self._inserted(connection, records, appends, command)
+            return self._inserted(connection, batch, command)
         except (ConflictError, RepeatedCommandError):
-            if self._holds(connection, records[0]):
+            if self._holds(connection, first):
                 return None
             raise
 
@@ -84,20 +75,14 @@ class Appender:
         place = [self._topic(record.category), record.stream, record.version]
         return connection.execute(self._database.sql(_HELD), place).fetchone() == (record.id,)
 
-    def _inserted(
-        self,
-        connection: Connection,
-        records: Sequence[Recorded],
-        appends: Sequence[Append],
-        command: str | None,
-    ) -> datetime | None:
+    def _inserted(self, connection: Connection, batch: Batch, command: str | None) -> datetime | None:
         try:
-            fits = insert(self._database, connection, records, command)
+            fits = insert(self._database, connection, batch, command)
         except psycopg.errors.UniqueViolation as error:
             if error.diag.constraint_name == "events_command":
                 raise RepeatedCommandError(str(command), ()) from None
-            raise self._conflict(connection, appends) from None
-        return None if fits else self._newest(connection, appends)
+            raise self._conflict(connection, batch.appends) from None
+        return None if fits else self._newest(connection, batch.appends)
 
     def _newest(self, connection: Connection, appends: Sequence[Append]) -> datetime:
         """Return the time of the newest event that the appended ones follow, or say what does not fit."""

@@ -1,26 +1,21 @@
 """Events of a store as Spark columns: a struct for each event class, upcast and typed inside Spark."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from penstock.errors import ConfigurationError
-from penstock.events import fields_of
 from penstock.process.columns.data_error import data_error
-from penstock.process.wire.coercion import Seen, wire_type
+from penstock.process.wire.coercion import Seen
 from penstock.process.wire.event_fields import EventFields
-from penstock.schemas import Upcast
-from penstock.schemas.upcasting import Native, upcasts_from
+from penstock.schemas.upcasting import Native
 from penstock.sourcing.aggregate import Aggregate
 from penstock.sourcing.domain import DomainEvent
-
-PART = "part"
-_PARSED = "_parsed"
+from penstock.sourcing.event_shapes import PART, SHAPE, Parse, Shape, parses_of, shapes_of
 
 
 def as_columns(aggregate: Aggregate[Any], *classes: type[DomainEvent]) -> Callable[[DataFrame], DataFrame]:
@@ -43,33 +38,79 @@ def as_columns(aggregate: Aggregate[Any], *classes: type[DomainEvent]) -> Callab
         _refuse_ciphertext(cls)
 
     def transform(rows: DataFrame) -> DataFrame:
+        shapes = [shape for cls in wanted for shape in shapes_of(aggregate, cls)]
+        parses = parses_of(shapes)
+        names = [*dict.fromkeys((*rows.columns, PART))]
         rows = _with_parts(rows, aggregate).withColumn("type", _declared(aggregate))
-        for cls in wanted:
-            rows = _with_class(rows, cls, _shapes(aggregate, cls))
-        return rows
+        rows = rows.withColumn(SHAPE, _number(wanted, shapes))
+        rows = rows.select("*", *(each.column(F.col("data")) for each in parses))
+        drafts = [_draft(rows, place, shape, parses) for place, shape in enumerate(shapes)]
+        rows = rows.select("*", *(each.coerced() for each in drafts if each.fields is not None))
+        return rows.select(*names, *(_event(cls, drafts).alias(cls.__name__) for cls in wanted))
 
     return transform
 
 
+def _number(wanted: Sequence[type[DomainEvent]], shapes: Sequence[Shape]) -> Column:
+    """The place of a row's shape; null where it is of no class that is wanted."""
+    found = F.when(F.lit(False), F.lit(0))
+    for cls in wanted:
+        unknown = data_error(_place(f"is a {cls.__name__} of another schema version"))
+        found = found.when(_is_unknown(cls), unknown.cast("int"))
+    for place, shape in enumerate(shapes):
+        found = found.when(shape.applies, F.lit(place))
+    return found
+
+
 @dataclass(frozen=True)
-class _Shape:
-    """Rows in which a class's event has one shape: which ones, and how it is brought to today's."""
+class _Draft:
+    """A shape's values as they were parsed and upcast, and why they could not be; a class may have none."""
 
+    cls: type[DomainEvent]
     applies: Column
-    upcasts: tuple[Upcast, ...]
+    parsed: Column | None = None
+    native: Native | None = None
+    fields: EventFields | None = None
+
+    def coerced(self) -> Column:
+        assert self.fields is not None  # noqa: S101
+        assert self.parsed is not None  # noqa: S101
+        value = F.when(self.applies & self.parsed.isNotNull(), self.fields.coerced())
+        return value.alias(self.fields.name)
+
+    def event(self) -> Column:
+        """The event, or what stops the query."""
+        if self.fields is None or self.native is None or self.parsed is None:
+            return F.struct(F.lit(True).alias("happened"))
+        broken = reduce(
+            Column.__or__, (F.coalesce(each, F.lit(False)) for each in self.native.broken), F.lit(False)
+        )
+        not_json = F.when(self.parsed.isNull(), F.lit("it is not JSON"))
+        fault = self.fields.faults(not_json.when(broken, F.lit("it can't be upcast")))
+        where = _place(f"is no {self.cls.__name__}: ")
+        error = data_error(F.concat(where, fault))
+        return F.when(fault.isNotNull(), error).otherwise(self.fields.filled())
 
 
-def _shapes(aggregate: Aggregate[Any], cls: type[DomainEvent]) -> list[_Shape]:
-    named = F.col("type").isin(cls.event_type, *cls.formerly)
-    found = [
-        _Shape(named & (F.col("schema_version") == version), upcasts_from(version, cls.upcasts))
-        for version in range(1, cls.schema_version + 1)
-    ]
-    for type, parts in aggregate.split.items():
-        for place, part in enumerate(parts):
-            if part.cls is cls:
-                applies = (F.col("type") == type) & (F.col(PART) == place)
-                found.append(_Shape(applies, (Upcast(1, part.steps),) if part.steps else ()))
+def _draft(rows: DataFrame, place: int, shape: Shape, parses: Sequence[Parse]) -> _Draft:
+    applies = F.col(SHAPE) == place
+    parse = next((each for each in parses if place in each.places), None)
+    if parse is None:
+        return _Draft(shape.cls, applies)
+    parsed = F.col(parse.name)
+    native = Native({name: parsed[name] for name in shape.schema})
+    for each in shape.upcasts:
+        native = each.compile(native)
+    types = rows.select(*(column.alias(name) for name, column in native.columns.items())).schema
+    seen = {name: Seen(column, types[name].dataType, texts=True) for name, column in native.columns.items()}
+    return _Draft(shape.cls, applies, parsed, native, EventFields(shape.cls, f"_coerced_{place}", seen))
+
+
+def _event(cls: type[DomainEvent], drafts: Sequence[_Draft]) -> Column:
+    found = F.when(F.lit(False), F.lit(None))
+    for each in drafts:
+        if each.cls is cls:
+            found = found.when(each.applies, each.event())
     return found
 
 
@@ -91,61 +132,6 @@ def _declared(aggregate: Aggregate[Any]) -> Column:
             F.concat(_place("is a "), "type", F.lit(", which nobody declares; add it to events= or removed="))
         ).cast("string")
     )
-
-
-def _with_class(rows: DataFrame, cls: type[DomainEvent], shapes: Sequence[_Shape]) -> DataFrame:
-    if not fields(cls):
-        applies = reduce(Column.__or__, (each.applies for each in shapes))
-        unknown = F.when(
-            _is_unknown(cls), data_error(_place(f"is a {cls.__name__} of another schema version"))
-        )
-        return rows.withColumn(cls.__name__, unknown.when(applies, F.struct(F.lit(True).alias("happened"))))
-    event = F.when(_is_unknown(cls), data_error(_place(f"is a {cls.__name__} of another schema version")))
-    names = rows.columns
-    for place, shape in enumerate(shapes):
-        name = f"{_PARSED}_{place}"
-        parsed = F.from_json(F.col("data"), _schema(cls, shape.upcasts))
-        rows = rows.withColumn(name, F.when(shape.applies, parsed))
-        native, read = _upcast(rows, name, shape), f"{name}_coerced"
-        types = rows.select(*(column.alias(each) for each, column in native.columns.items())).schema
-        seen = {
-            each: Seen(column, types[each].dataType, texts=True) for each, column in native.columns.items()
-        }
-        found = EventFields(cls, read, seen)
-        rows = rows.withColumn(read, F.when(F.col(name).isNotNull(), found.coerced()))
-        event = event.when(shape.applies, _checked(cls, found, native, F.col(name)))
-    return rows.withColumn(cls.__name__, event).select(*names, cls.__name__)
-
-
-def _upcast(rows: DataFrame, name: str, shape: _Shape) -> Native:
-    type = rows.schema[name].dataType
-    native = Native({field: F.col(name)[field] for field in type.names if isinstance(type, StructType)})  # type: ignore[attr-defined]
-    for each in shape.upcasts:
-        native = each.compile(native)
-    return native
-
-
-def _schema(cls: type[DomainEvent], upcasts: Sequence[Upcast]) -> StructType:
-    """What is parsed: the fields of today and those they are made of; what is split or cast is text."""
-    found: dict[str, DataType] = {field.name: wire_type(field.kind) for field in fields_of(cls)}
-    for step in reversed([step for upcast in upcasts for step in upcast.steps]):
-        held = vars(step)
-        if "old" in held:  # renamed
-            found[held["old"]] = found.get(held["new"], StringType())
-        elif "into" in held:  # split, or merged
-            found |= dict.fromkeys(held.get("fields") or (held["field"],), StringType())
-        elif "pattern" in held:  # cast
-            found[held["field"]] = StringType()
-    return StructType([StructField(name, type) for name, type in found.items()])
-
-
-def _checked(cls: type[DomainEvent], found: EventFields, native: Native, parsed: Column) -> Column:
-    broken = reduce(Column.__or__, (F.coalesce(each, F.lit(False)) for each in native.broken), F.lit(False))
-    fault = found.faults(
-        F.when(parsed.isNull(), F.lit("it is not JSON")).when(broken, F.lit("it can't be upcast"))
-    )
-    where = _place(f"is no {cls.__name__}: ")
-    return F.when(fault.isNotNull(), data_error(F.concat(where, fault))).otherwise(found.filled())
 
 
 def _is_unknown(cls: type[DomainEvent]) -> Column:

@@ -75,6 +75,7 @@ class Database:
         self._address, self.schema, self._size = address, schema, size
         self._made: ConnectionPool[Connection] | None = None
         self._making = threading.Lock()
+        self._statements: dict[str, bytes] = {}
 
     def create(self) -> None:
         """Make the tables unless they are there: statements that make them would wait for every writer."""
@@ -96,9 +97,12 @@ class Database:
             found = lent.execute(_IS_MADE, [f"{self.schema}.origin"]).fetchone()
         return bool(found and found[0])
 
-    def sql(self, text: LiteralString) -> sql.Composed:
-        """Return a statement with the schema's name in it."""
-        return sql.SQL(text).format(schema=sql.Identifier(self.schema))
+    def sql(self, text: LiteralString) -> bytes:
+        """Return a statement with the schema's name in it, put together once."""
+        if text not in self._statements:
+            named = sql.SQL(text).format(schema=sql.Identifier(self.schema))
+            self._statements[text] = named.as_bytes(None)
+        return self._statements[text]
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:

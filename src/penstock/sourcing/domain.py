@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 from penstock.errors import EventTypeError
@@ -83,4 +84,9 @@ class DomainEvent(_Checked):
 
 def field_checks(cls: type) -> Checks:
     """Return the check of each field; a value that only has a name has none."""
+    return _field_checks(cls)
+
+
+@cache
+def _field_checks(cls: type) -> Checks:
     return checks_of(cls) if dataclasses.fields(cls) else ()

@@ -4,18 +4,17 @@ The event before the first of each stream has to be there, not be later, and com
 a transaction that got its number before that event's did is refused. What does not fit is not inserted.
 """
 
-from collections.abc import Sequence
+from itertools import accumulate
 from typing import LiteralString
 
 import msgspec
-from psycopg import Rollback
 
+from penstock.sourcing.batch import Batch
+from penstock.sourcing.binary_rows import binary_rows
 from penstock.sourcing.database import Connection, Database
-from penstock.sourcing.recorded import Recorded
 
 _MANY = 50  # events from which on copying is worth its round trips
 _encode = msgspec.json.Encoder().encode
-_ESCAPED = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 _ONE = """
     INSERT INTO {schema}.events (topic, stream, version, id, type, at, record, command, ordinal)
     SELECT given.* FROM (
@@ -45,76 +44,55 @@ _SOME = """
     SELECT topic, stream, version, id, type, at, record, %s, ordinal FROM given
     WHERE NOT EXISTS (SELECT FROM unfit) ORDER BY ordinal"""
 _COPY = """
-    COPY {schema}.events (topic, stream, version, id, type, at, record, command, ordinal) FROM STDIN"""
+    COPY {schema}.events (topic, stream, version, id, type, at, record, command, ordinal)
+    FROM STDIN (FORMAT BINARY)"""
 _UNFIT = """
-    SELECT FROM unnest(%s::text[], %s::text[], %s::bigint[], %s::timestamptz[])
-        AS given (topic, stream, version, at)
-    LEFT JOIN {schema}.events AS before ON before.topic = given.topic AND before.stream = given.stream
-        AND before.version = given.version - 1
-    WHERE given.version > 1 AND
-        (before.version IS NULL OR before.at > given.at OR before.transaction > pg_current_xact_id())"""
+    SELECT FROM unnest(%s::text[], %s::text[], %s::bigint[]) AS given (topic, stream, version)
+    LEFT JOIN {schema}.events AS before USING (topic, stream, version)
+    WHERE given.version > 0 AND
+        (before.version IS NULL OR before.at > %s OR before.transaction > pg_current_xact_id_if_assigned())"""
 
 
-def insert(
-    database: Database, connection: Connection, records: Sequence[Recorded], command: str | None
-) -> bool:
-    """Insert records, all or none, and return whether they fit what is there."""
-    if len(records) >= _MANY:
-        return _copied(database, connection, records, command)
-    make = _one if len(records) == 1 else _some
-    statement, given = make(database, records, command)
-    return connection.execute(database.sql(statement), given).rowcount == len(records)
+def insert(database: Database, connection: Connection, batch: Batch, command: str | None) -> bool:
+    """Insert a batch, all or none, and return whether it fits what is there."""
+    if len(batch) >= _MANY:
+        return _copied(database, connection, batch, command)
+    make = _one if len(batch) == 1 else _some
+    statement, given = make(database, batch, command)
+    return connection.execute(database.sql(statement), given).rowcount == len(batch)
 
 
 Statement = tuple[LiteralString, list[object]]
 
 
-def _one(database: Database, records: Sequence[Recorded], command: str | None) -> Statement:
-    only = records[0]
+def _one(database: Database, batch: Batch, command: str | None) -> Statement:
+    (only,) = batch.records
     place = [database.schema, only.category, only.stream, only.version]
     return _ONE, [*place, only.id, only.type, only.at, _encode(only).decode(), command]
 
 
-def _some(database: Database, records: Sequence[Recorded], command: str | None) -> Statement:
+def _some(database: Database, batch: Batch, command: str | None) -> Statement:
     """Several records go as one text: the database takes it apart faster than lists are made for it."""
-    texts = b",".join(map(_encode, records)).decode()
-    return _SOME, [database.schema, f"[{texts}]", [place + 1 for place in _firsts(records)], command]
+    texts = b",".join(map(_encode, batch.records)).decode()
+    ends = accumulate(len(each.events) for each in batch.appends)
+    firsts = [1, *(end + 1 for end in ends)][:-1]
+    return _SOME, [database.schema, f"[{texts}]", firsts, command]
 
 
-def _copied(
-    database: Database, connection: Connection, records: Sequence[Recorded], command: str | None
-) -> bool:
-    fits = False
-    with connection.transaction():
+def _copied(database: Database, connection: Connection, batch: Batch, command: str | None) -> bool:
+    """Look whether it fits, and copy: what it follows stays as it is, and who comes between is a conflict.
+
+    Outside of a transaction, the copy's number is given out later than that of all that was seen.
+    """
+    given = [
+        [f"{database.schema}.{each.category}" for each in batch.appends],
+        [each.stream for each in batch.appends],
+        [each.expected for each in batch.appends],
+        batch.at,
+    ]
+    fits = connection.execute(database.sql(_UNFIT), given).rowcount == 0
+    if fits:
         with connection.cursor().copy(database.sql(_COPY)) as copy:
-            copy.write(_lines(database.schema, records, command))
-        firsts = [records[place] for place in _firsts(records)]
-        given = [
-            [f"{database.schema}.{each.category}" for each in firsts],
-            [each.stream for each in firsts],
-            [each.version for each in firsts],
-            [each.at for each in firsts],
-        ]
-        fits = connection.execute(database.sql(_UNFIT), given).rowcount == 0
-        if not fits:
-            raise Rollback
+            for rows in binary_rows(database.schema, batch, command):
+                copy.write(rows)
     return fits
-
-
-def _lines(schema: str, records: Sequence[Recorded], command: str | None) -> str:
-    """Return records as COPY reads them; of JSON, only the backslashes mean something to it."""
-    done = "\\N" if command is None else command.translate(_ESCAPED)
-    at, lines = records[0].at.isoformat(), []
-    for ordinal, each in enumerate(records, 1):
-        record = _encode(each).decode().replace("\\", "\\\\")
-        stream, type = each.stream.translate(_ESCAPED), each.type.translate(_ESCAPED)
-        lines.append(
-            f"{schema}.{each.category}\t{stream}\t{each.version}\t{each.id}\t{type}\t{at}\t{record}\t{done}\t{ordinal}\n"
-        )
-    return "".join(lines)
-
-
-def _firsts(records: Sequence[Recorded]) -> list[int]:
-    """Return the places at which another stream begins."""
-    streams = [(each.category, each.stream) for each in records]
-    return [place for place, each in enumerate(streams) if place == 0 or each != streams[place - 1]]

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from penstock.capture import Capture, Outbox, Store
 from penstock.errors import ConfigurationError
+from penstock.identity import CAPTURES
 from penstock.log import Broker, Topic
 from penstock.sourcing.recorded import Recorded
 from penstock.sourcing.store import EventStore
@@ -45,6 +46,7 @@ def publish(store: EventStore, *, partitions: int = 1) -> Capture:
             )
         return found
     _refuse_published(store)
+    _refuse_namesake(store, wanted)
     captures.put(wanted)
     return wanted
 
@@ -58,4 +60,15 @@ def _refuse_published(store: EventStore) -> None:
             raise ConfigurationError(
                 f"topic {topic!r} has events, and nothing says which ones of the store {store.name!r}",
                 hint="delete the topic, so that the store writes all of its events again",
+            )
+
+
+def _refuse_namesake(store: EventStore, capture: Capture) -> None:
+    """Topics have no namespace: a store of the same name in another one would write to the same ones."""
+    own = capture.identity(store.settings.namespace).ledger
+    for topic in Broker(store.settings).topics():
+        if topic != own and topic.endswith(f"ledger.{CAPTURES}.{capture.name}"):
+            raise ConfigurationError(
+                f"a store {store.name!r} of another namespace is published to the same topics, by {topic!r}",
+                hint="give one of the two another name",
             )

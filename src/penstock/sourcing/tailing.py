@@ -13,9 +13,11 @@ _PAGE = 1_000
 _SHORTEST, _LONGEST = 0.005, 0.25  # seconds between two looks at a store without news
 # Of transactions below the snapshot's xmin none is under way: what is there now is all there ever will be.
 _NEXT = """
-    SELECT transaction::text::bigint, sequence, record::text FROM {schema}.events
+    SELECT transaction::text::bigint, sequence, id::text,
+        CASE WHEN topic = coalesce(%s, topic) THEN record::text END
+    FROM {schema}.events
     WHERE (transaction, sequence) > (%s::text::xid8, %s::bigint)
-        AND transaction < pg_snapshot_xmin(pg_current_snapshot()) AND (%s::text IS NULL OR topic = %s)
+        AND transaction < pg_snapshot_xmin(pg_current_snapshot())
     ORDER BY transaction, sequence LIMIT %s"""
 _ORIGIN = """
     SELECT origin.id::text, at.id::text FROM {schema}.origin LEFT JOIN {schema}.events AS at
@@ -91,9 +93,9 @@ def tail(
     at, stopped, pause = after or Position(), stopped or threading.Event(), _SHORTEST
     while not stopped.is_set():
         page = _page(store, at, category)
-        yield from page
+        yield from ((position, store.decoded(text)) for position, text in page if text is not None)
         if page:
-            at, pause = page[-1][0], _SHORTEST
+            at, pause = page[-1][0], _SHORTEST  # past those of other categories, too
         elif not follow:
             return
         else:
@@ -101,7 +103,8 @@ def tail(
             pause = min(2 * pause, _LONGEST)
 
 
-def _page(store: EventStore, after: Position, category: str | None) -> list[tuple[Position, Recorded]]:
+def _page(store: EventStore, after: Position, category: str | None) -> list[tuple[Position, str | None]]:
+    """Return the next events as their JSON; of those of other categories, only where they are."""
     topic = None if category is None else store.topic(category)
     database = store.database
     with database.asking("read on"), database.connection() as lent:
@@ -112,9 +115,8 @@ def _page(store: EventStore, after: Position, category: str | None) -> list[tupl
                 f"the position {after} is not of the store {store.name!r} as it is now: it was restored",
                 hint="read on from the beginning, and leave out what you have by its stream and version",
             )
-        rows = lent.execute(database.sql(_NEXT), [*place, topic, topic, _PAGE]).fetchall()
-    records = [(xid, sequence, store.decoded(text)) for xid, sequence, text in rows]
-    return [(Position(origin, xid, sequence, each.id), each) for xid, sequence, each in records]
+        rows = lent.execute(database.sql(_NEXT), [topic, *place, _PAGE]).fetchall()
+    return [(Position(origin, *where), text) for *where, text in rows]
 
 
 def position_of(store: EventStore, reader: str) -> Position | None:

@@ -33,9 +33,15 @@ class Total:
         """Aggregate rows; what it gives can be kept, and merged with what comes later."""
         return _STATE[self.kind](self.value, order)
 
-    def running(self, order: Column) -> Column:
-        """The same as an aggregate for a window."""
-        return self.finished(self.state(order))
+    def single(self, order: Column) -> Column:
+        """The state that one row comes to."""
+        match self.kind:
+            case "count":
+                return self.value.isNotNull().cast("long")
+            case "latest":
+                return F.struct(order.alias("order"), self.value.alias("value"))
+            case _:
+                return self.value
 
     def merged(self, state: Column) -> Column:
         """Merge states of one key."""
@@ -61,10 +67,12 @@ def count(column: str | None = None) -> Total:
 
 
 def smallest(column: str) -> Total:
+    """The least value of a column that there has been."""
     return Total("min", column)
 
 
 def largest(column: str) -> Total:
+    """The greatest value of a column that there has been."""
     return Total("max", column)
 
 

@@ -9,14 +9,16 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from penstock.errors import ConfigurationError
+from penstock.pipeline.projection import Projection
 from penstock.sourcing.arguments import check_moment
+from penstock.sourcing.fingerprint import fingerprint
 from penstock.sourcing.totals import Total
 
 Rows = Callable[[DataFrame], DataFrame]
 
 
 @dataclass(frozen=True)
-class View:
+class View(Projection):
     """Totals by key over rows that are made of events.
 
         balances = View(
@@ -27,8 +29,8 @@ class View:
 
     `rows` is a transformation of a category's records to rows with the columns of `by`, `time` and `order`,
     and those that the totals are of; the newest row of a key is that of the highest time and order. A view is
-    a function of a DataFrame: call it in a flow, and it follows the stream; call it in a replay, and it is
-    rebuilt. `at`, `between` and `history` look into the past.
+    a function of a DataFrame: make a flow of it, and it follows the stream; call it with a table, and it is
+    what that comes to. `at`, `between` and `history` look into the past.
     """
 
     by: str | tuple[str, ...]
@@ -51,12 +53,12 @@ class View:
 
     def __call__(self, records: DataFrame) -> DataFrame:
         """Return the view over records: a row for each key."""
-        return self.finished(self.state(self.rows(records)))
+        return self.finished(self.state(records))
 
     def at(self, records: DataFrame, time: datetime) -> DataFrame:
         """Return the whole view as it was at a time: what happened until then, that moment included."""
         moment = F.lit(check_moment(time))
-        return self.finished(self.state(self.rows(records).where(F.col(self.time) <= moment)))
+        return self.finished(self._added_up(self.rows(records).where(F.col(self.time) <= moment)))
 
     def between(self, records: DataFrame, before: datetime, after: datetime) -> DataFrame:
         """Return the keys whose rows differ between two times, with what they were and what they became."""
@@ -90,20 +92,41 @@ class View:
         joined = old.join(new, same, "full").select(*keys, "before", "after")
         return joined.where(~F.col("before").eqNullSafe(F.col("after")))
 
-    def state(self, rows: DataFrame) -> DataFrame:
-        """Return what rows come to, in a form that can be kept and merged."""
-        states = (total.state(self._order).alias(name) for name, total in self.columns.items())
-        return rows.groupBy(*self.keys).agg(*states)
+    @property
+    def tag(self) -> str:
+        return fingerprint(self.rows, self.keys, dict(self.columns), self.time, self.order)
+
+    def state(self, records: DataFrame) -> DataFrame:
+        """Return what records come to, in a form that can be kept and merged."""
+        return self._added_up(self.rows(records))
 
     def merged(self, states: DataFrame) -> DataFrame:
-        """Merge several states of each key to one."""
-        merged = (total.merged(F.col(name)).alias(name) for name, total in self.columns.items())
+        """Merge several states of each key to one; sums of sums would get wider each time."""
+        types = states.schema
+        merged = (
+            total.merged(F.col(name)).cast(types[name].dataType).alias(name)
+            for name, total in self.columns.items()
+        )
         return states.groupBy(*self.keys).agg(*merged)
+
+    def continued(self, records: DataFrame, states: DataFrame) -> DataFrame:
+        """Return the view over states and the records behind them, each of which is a small state."""
+        types = states.schema
+        single = (
+            total.single(self._order).cast(types[name].dataType).alias(name)
+            for name, total in self.columns.items()
+        )
+        rows = self.rows(records).select(*self.keys, *single)
+        return self.finished(self.merged(rows.unionByName(states)))
 
     def finished(self, state: DataFrame) -> DataFrame:
         """Return the rows of the view that a state comes to."""
         values = (total.finished(F.col(name)).alias(name) for name, total in self.columns.items())
         return state.select(*self.keys, *values)
+
+    def _added_up(self, rows: DataFrame) -> DataFrame:
+        states = (total.state(self._order).alias(name) for name, total in self.columns.items())
+        return rows.groupBy(*self.keys).agg(*states)
 
     @property
     def _order(self) -> Column:

@@ -107,6 +107,10 @@ class LaneSink:
             self._entries = list(pool.map(lambda lane: self._claim(lane, anew), lanes))
         return tuple(self._entries)
 
+    def take_over(self) -> tuple[Entry, ...]:
+        """Shut an earlier writer out, as opening does."""
+        return self.open()
+
     def write(self, rows: DataFrame, batch: Batch, before_commit: BeforeCommit = nothing) -> bool:
         """Write a batch; what some lanes have written already is left out."""
         if not self._entries:

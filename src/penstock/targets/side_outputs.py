@@ -25,6 +25,8 @@ def target_of(writes: Topic[Any] | Target, side_outputs: Iterable[Topic[Any]]) -
     aside = tuple(side_outputs)
     if isinstance(writes, Topic):
         return KafkaTarget(writes, aside)
+    if isinstance(writes, KafkaTarget) and writes.names is not None and not aside:
+        return writes  # beside the topics of a flow at work
     if isinstance(writes, KafkaTarget):
         raise TargetError("writes= is a KafkaTarget, which flows make themselves", hint="give its topic")
     if isinstance(writes, type):
@@ -62,6 +64,10 @@ class TargetWithSideOutputs(Target):
         return self.target.columns
 
     @property
+    def title(self) -> str:
+        return self.target.title
+
+    @property
     def topics(self) -> tuple[Topic[Any], ...]:
         return self.side_outputs
 
@@ -80,6 +86,7 @@ class TargetWithSideOutputs(Target):
             schemas=results.schemas(self.side_outputs),
             one_to_one=results.one_to_one,
             maker=results.maker,
+            passed_on=results.headers,
         )
         return self.target.rows(replace(results, frame=made))
 
@@ -129,6 +136,10 @@ class SinkWithSideOutputs:
             for entry in target:
                 _refuse_apart(side.batch, entry.batch, self.id)
         return (*topics, *target)
+
+    def take_over(self) -> tuple[Entry, ...]:
+        """Shut an earlier writer of both out."""
+        return (*self._topics.take_over(), *self._target.take_over())
 
     def write(self, rows: DataFrame, batch: Batch, before_commit: BeforeCommit = nothing) -> bool:
         """Write what either of them has not; say whether the rows were read."""

@@ -37,7 +37,8 @@ class Sink(Protocol):
 
     `open` makes this process the sink's writer: an earlier one can't write any more, what it left undone is
     undone, and the last entries of the ledger are returned (one for each lane that is written by itself);
-    `anew` forgets them.
+    `anew` forgets them. `take_over` only shuts an earlier writer out, without a look at the target where the
+    ledger is not part of it: what is to be replaced may be damaged, or have other columns.
     `write` takes a batch in unless the ledger says that it was, and says whether it has read the rows; it
     raises LedgerError for a batch that does not follow, FencedError when another writer has taken over,
     SinkError when the target did not answer. Rows are read once, by executors; none come to the driver.
@@ -51,6 +52,8 @@ class Sink(Protocol):
     def entries(self) -> tuple[Entry, ...]: ...
 
     def open(self, *, anew: bool = False) -> tuple[Entry, ...]: ...
+
+    def take_over(self) -> tuple[Entry, ...]: ...
 
     def write(self, rows: DataFrame, batch: Batch, before_commit: BeforeCommit = nothing) -> bool: ...
 

@@ -22,6 +22,7 @@ from penstock.targets.sink import Sink, SinkOptions, nothing
 
 Mode = Literal["stream", "realtime", "replay"]
 Guarantee = Literal["exactly-once", "effectively-once", "at-least-once", "at-most-once"]
+_NAMES = ("name", "path", "prefix")  # what a target of ours has one of
 Guarantees = Mapping[Mode, tuple[Guarantee, ...]]
 
 
@@ -32,7 +33,7 @@ class Results:
     `flow` is the name that the flow goes by everywhere, `maker` what results are to say that they were made
     by. With `one_to_one`, an event has at most one result, so that its place in the log identifies it.
     `schemas` asks the registry for those of topics, with their numbers. With `of_tables`, the flow reads rows
-    that change under one key.
+    that change under one key. `headers` are those of an event that its results have in topics, too.
     """
 
     frame: DataFrame
@@ -41,6 +42,7 @@ class Results:
     one_to_one: bool
     schemas: Callable[[Iterable[Topic[Any]]], Mapping[str, NumberedSchema]]
     of_tables: bool = False
+    headers: tuple[str, ...] = ()
 
     def ordered(self) -> DataFrame:
         """The results with an `_order`, if they have one and do not stand in it already."""
@@ -78,8 +80,16 @@ class Target(ABC):
         "replay": ("exactly-once",),
     }
     crash_points: ClassVar[tuple[str, ...]] = ()
+    keeps_former: ClassVar[bool] = False  # whether it has `exchange`
+    swap_shuts_out: ClassVar[bool] = False  # the ledger is in the contents, and `swap` raises its epochs
     upsert_key: tuple[str, ...] = ()
     columns: tuple[str, ...] | None = None
+
+    @property
+    def title(self) -> str:
+        """What it is called in a list: no address, which may hold a secret."""
+        name = next((found for each in _NAMES if (found := getattr(self, each, None))), "")
+        return f"{type(self).__name__} {name}".rstrip()
 
     @property
     def topics(self) -> tuple[Topic[Any], ...]:
@@ -141,6 +151,21 @@ class Target(ABC):
         Killed half way and called again, it completes.
         """
         raise NotImplementedError
+
+    def exchange(self, other: Self, kept: Self, settings: Settings) -> None:
+        """Make what `other` holds this target's contents, as `swap` does, and keep what was here as `kept`.
+
+        Only where `keeps_former`; killed half way and called again, it completes.
+        """
+        raise NotImplementedError
+
+    def remove(self, settings: Settings) -> bool:
+        """Remove a target that was made beside another and is not needed any more; False if it can't be."""
+        return False
+
+    def held_columns(self, settings: Settings) -> tuple[str, ...] | None:
+        """Return the columns that it has, whatever the flow of today gives; None if it can't be known."""
+        return None
 
     def is_native(self, mode: Mode, guarantee: Guarantee) -> bool:
         """Whether Spark writes it by itself, without a sink of ours, in a mode with a guarantee."""

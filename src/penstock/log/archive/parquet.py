@@ -80,7 +80,7 @@ def footer_of(topic: str, topic_id: str, segment: Segment, rows: Sequence[Row], 
 
 
 def encoded(footer: Footer, rows: Sequence[Row]) -> bytes:
-    """Return a file: rows sorted by key and time, in small groups, so that a key is found by statistics."""
+    """Return the file of some rows."""
     columns = {
         "partition": pa.repeat(pa.scalar(footer.segment.partition, pa.int32()), len(rows)),
         "offset": [row.offset for row in rows],
@@ -90,10 +90,14 @@ def encoded(footer: Footer, rows: Sequence[Row]) -> bytes:
         "value": [row.value for row in rows],
         "headers": [_pairs(row.headers) for row in rows],
     }
-    schema = SCHEMA.with_metadata(footer.to_metadata())
-    table = pa.table(columns, schema=schema).sort_by(_ORDER)
+    return encoded_table(footer, pa.table(columns, schema=SCHEMA))
+
+
+def encoded_table(footer: Footer, table: pa.Table) -> bytes:
+    """Return a file: rows sorted by key and time, in small groups, so that a key is found by statistics."""
+    ordered = table.replace_schema_metadata(footer.to_metadata()).sort_by(_ORDER)
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", row_group_size=_ROW_GROUP, write_statistics=True)
+    pq.write_table(ordered, sink, compression="zstd", row_group_size=_ROW_GROUP, write_statistics=True)
     return cast(bytes, sink.getvalue().to_pybytes())
 
 
@@ -122,7 +126,7 @@ class SegmentFile:
         wanted = pc.greater_equal(offsets, first)
         if end is not None:
             wanted = pc.and_(wanted, pc.less(offsets, end))
-        yield from _rows(table.filter(wanted).sort_by("offset"))
+        yield from rows_of(table.filter(wanted).sort_by("offset"))
 
     def first_since(self, timestamp: int) -> int | None:
         """Return the first offset that has a time or a later one."""
@@ -142,8 +146,8 @@ class SegmentFile:
         )
 
 
-def _rows(table: pa.Table) -> Iterator[Row]:
-    """Rows as Python's, some at a time: as many objects as a file has rows would need much memory."""
+def rows_of(table: pa.Table) -> Iterator[Row]:
+    """Yield rows as Python's, some at a time: as many objects as a file has rows would need much memory."""
     for start in range(0, table.num_rows, _TURN):
         some = table.slice(start, _TURN)
         columns: tuple[Iterable[Any], ...] = (

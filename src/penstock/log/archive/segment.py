@@ -1,6 +1,7 @@
 """Segments: the files of an archive, each with an offset range of one partition."""
 
 import re
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
@@ -65,16 +66,20 @@ def cover(segments: Iterable[Segment], start: int, end: int | None = None) -> li
     >>> [(each.first, each.next) for each in cover(two, 10)]
     [(10, 100), (100, 200)]
 
-    Segments may overlap, as where two processes have archived: they hold the same records.
+    Segments may overlap, as where two processes have archived, or small ones were merged: they hold the same
+    records, and the one that reaches furthest is read.
     """
-    found, at = list[Part](), start
-    for each in sorted(segments):
-        if each.first > at or (end is not None and at >= end):
+    found, at, left = list[Part](), start, deque(sorted(segments))
+    furthest: Segment | None = None
+    while end is None or at < end:
+        while left and left[0].first <= at:
+            each = left.popleft()
+            furthest = each if furthest is None or each.next > furthest.next else furthest
+        if furthest is None or furthest.next <= at:
             break
-        if each.next > at:
-            stop = each.next if end is None else min(each.next, end)
-            found.append(Part(each, at, stop))
-            at = stop
+        stop = furthest.next if end is None else min(furthest.next, end)
+        found.append(Part(furthest, at, stop))
+        at = stop
     return found
 
 

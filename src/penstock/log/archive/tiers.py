@@ -1,8 +1,10 @@
 """Offsets of a topic as a whole: what Kafka has of it, and before that its archive."""
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from penstock.log.archive.history import History, find_history
+from penstock.log.archive.segment import reached_from
 from penstock.log.broker import Broker
 from penstock.log.ranges import Range
 from penstock.settings import Settings
@@ -37,19 +39,22 @@ class Tiers:
         lacks = any(first for first, _ in self._broker.offsets(name).values())
         return find_history(self._settings, name) if lacks else None
 
-    def is_whole(self, name: str) -> bool:
-        """Whether no record of a topic was lost: what Kafka lacks at its beginning, the archive has."""
-        history = self.history(name)
-        kafka = self._broker.offsets(name)
+    def is_whole(self, name: str, start: Mapping[int, int] | None = None) -> bool:
+        """Whether no record of a topic was lost from some offsets on, or from its beginning.
+
+        What Kafka lacks, the archive has to have.
+        """
+        history, begin = self.history(name), start or {}
         return all(
-            not first or (history is not None and history.first(number) == 0 and self._joins(history, number))
-            for number, (first, _) in kafka.items()
+            first <= begin.get(number, 0)
+            or (history is not None and self._joins(history, number, begin.get(number, 0)))
+            for number, (first, _) in self._broker.offsets(name).items()
         )
 
-    def _joins(self, history: History, partition: int) -> bool:
-        """Whether the archive reaches to where Kafka begins; asked in this order, as that moves meanwhile."""
+    def _joins(self, history: History, partition: int, offset: int) -> bool:
+        """Whether the archive reaches from an offset to where Kafka begins, which moves meanwhile."""
         first = self._broker.offsets(history.archive.topic)[partition][0]
-        return (history.end(partition) or 0) >= first
+        return reached_from(history.segments(partition), offset) >= first
 
     def _lowered(self, name: str, found: dict[int, Range]) -> dict[int, Range]:
         history = find_history(self._settings, name) if any(each[0] for each in found.values()) else None

@@ -1,8 +1,8 @@
 """Kafka as a target: results as messages of a topic, and those of side outputs in the same transactions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -29,10 +29,14 @@ _REALTIME_LINGER = "3"  # ms; with none, each result is a request, and half of t
 
 @dataclass(frozen=True)
 class KafkaTarget(Target):
-    """A topic that takes a flow's results, and the topics of its side outputs."""
+    """A topic that takes a flow's results, and the topics of its side outputs.
+
+    `names` are what the flow's rows call these, if they are topics beside those of a flow at work.
+    """
 
     topic: Topic[Any]
     side_outputs: tuple[Topic[Any], ...] = ()
+    names: tuple[str, ...] | None = None
 
     guarantees: ClassVar[Guarantees] = {
         "stream": ("exactly-once", "at-least-once", "at-most-once"),
@@ -40,6 +44,11 @@ class KafkaTarget(Target):
         "replay": ("exactly-once",),
     }
     crash_points: ClassVar[tuple[str, ...]] = CRASH_POINTS
+    keeps_former: ClassVar[bool] = True  # the results of before stay where they are
+
+    @property
+    def title(self) -> str:
+        return f"topic {self.topic.name}"
 
     @property
     def topics(self) -> tuple[Topic[Any], ...]:
@@ -51,12 +60,30 @@ class KafkaTarget(Target):
             results.frame,
             self.topic,
             flow=results.flow,
-            side_outputs={topic.name: topic for topic in self.side_outputs},
+            side_outputs=self._named,
             schemas=results.schemas(self.topics),
             one_to_one=results.one_to_one,
             shuffled=not is_narrow(logical_plan(results.frame)),
             maker=results.maker,
+            passed_on=results.headers,
         )
+
+    @property
+    def _named(self) -> dict[str, Topic[Any]]:
+        names = self.names or tuple(topic.name for topic in self.side_outputs)
+        return dict(zip(names, self.side_outputs, strict=True))
+
+    def beside(self, name: str) -> Self:
+        """Return topics of the same declarations beside these: a flow's shadow writes them."""
+        aside = tuple(_beside(topic, name) for topic in self.side_outputs)
+        return replace(self, topic=_beside(self.topic, name), side_outputs=aside, names=tuple(self._named))
+
+    def remove(self, settings: Settings) -> bool:
+        """Delete the topics."""
+        broker = Broker(settings)
+        for name in broker.topics([topic.name for topic in self.topics]):
+            broker.delete(name)
+        return True
 
     def sink(self, schema: StructType, options: SinkOptions) -> KafkaSink:
         return KafkaSink(options)
@@ -79,6 +106,10 @@ class KafkaTarget(Target):
         if mode == "realtime":
             options["kafka.linger.ms"] = _REALTIME_LINGER
         return rows.writeStream.format("kafka").options(**options)
+
+
+def _beside(topic: Topic[Any], name: str) -> Topic[Any]:
+    return replace(topic, name=f"{topic.name}.{name}")
 
 
 def compare_messages(due: DataFrame, topics: Sequence[Topic[Any]], inspection: Inspection) -> Compared:

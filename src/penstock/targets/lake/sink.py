@@ -82,6 +82,10 @@ class LakeSink:
         points.reach("sink.lake.opened", self.id)
         return (entry,)
 
+    def take_over(self) -> tuple[Entry, ...]:
+        """Become the writer by the ledger alone; without a table there is none to shut out."""
+        return (self._take_over(False)[2],) if is_table(self.table.root) else ()
+
     def write(self, rows: DataFrame, batch: Batch, before_commit: BeforeCommit = nothing) -> bool:
         """Write a batch, unless the ledger says that it was written."""
         self._check_rows(rows)

@@ -47,7 +47,7 @@ def _shut_out(client: Client, before: Generation, after: Generation) -> None:
     highest = max(
         (Entry.from_json(each.note.entry).epoch for each in (*old.values(), *new.values())), default=0
     )
-    for id, held in new.items():
+    for id, held in (old | new).items():
         entry = replace(Entry.from_json(held.note.entry), epoch=highest + 1)
         note = msgspec.structs.replace(held.note, entry=entry.to_json().decode())
         client.need("PUT", path_of(after.ledger, "_doc", id), msgspec.to_builtins(note))

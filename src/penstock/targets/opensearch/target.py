@@ -48,6 +48,7 @@ class OpenSearchIndex(Target):
     crash_points: ClassVar[tuple[str, ...]] = tuple(
         f"sink.opensearch.{name}" for name in ("claimed", "committed", "written")
     )
+    swap_shuts_out: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):

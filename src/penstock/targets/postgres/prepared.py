@@ -47,16 +47,24 @@ def prepare(connection: Connection, table: DeclaredTable, columns: Sequence[Tabl
 
 
 def _create(connection: Connection, table: DeclaredTable, columns: Sequence[TableColumn]) -> None:
-    if table.like is not None and connection.execute(_FIND, _path(table.like)).fetchone():
+    if table.like is not None and _has_key(connection, table, _path(table.like)):
         like = SQL("CREATE TABLE {} (LIKE {} INCLUDING ALL)").format(
             table.identifier, Identifier(*_path(table.like))
         )
         connection.execute(like)
+        made = connection.execute(_FIND, table.path).fetchone()
+        _grow(connection, table, columns, made[0] if made else 0)
         return
     parts: list[Composable] = [definition(column.name, column.kind) for column in columns]
     if keys := primary_key(table, columns):
         parts.append(SQL("PRIMARY KEY ({})").format(SQL(", ").join(map(Identifier, keys))))
     connection.execute(SQL("CREATE TABLE {} ({})").format(table.identifier, SQL(", ").join(parts)))
+
+
+def _has_key(connection: Connection, table: DeclaredTable, path: tuple[str, str]) -> bool:
+    """Whether there is a table by whose constraints rows can be put: not where the key is another one."""
+    found = connection.execute(_FIND, path).fetchone()
+    return found is not None and (table.write == "append" or _is_unique(connection, table, found[0]))
 
 
 def _path(name: str) -> tuple[str, str]:
@@ -111,17 +119,21 @@ def repeatable(connection: Connection, table: DeclaredTable) -> tuple[str, ...]:
     if table.write != "append" or table.repeated != "skip":
         return ()
     found = connection.execute(_FIND, table.path).fetchone()
-    unique = [tuple(names) for (names,) in connection.execute(_UNIQUE, [found[0]])] if found else []
-    return ("id",) if ("id",) in unique else ()
+    return ("id",) if found and ("id",) in _unique(connection, found[0]) else ()
 
 
 def _check_key(connection: Connection, table: DeclaredTable, oid: int) -> None:
-    if table.write == "append":
-        return
-    unique = [tuple(names) for (names,) in connection.execute(_UNIQUE, [oid])]
-    if not any(set(names) == set(table.keys) for names in unique):
+    if table.write == "upsert" and not _is_unique(connection, table, oid):
         raise TargetError(
             f"table {table.name!r} has no unique constraint on ({', '.join(table.keys)}); "
-            f"unique are {unique or 'no columns'}",
+            f"unique are {_unique(connection, oid) or 'no columns'}",
             hint="add a primary key or a unique constraint on the key, or choose another key",
         )
+
+
+def _is_unique(connection: Connection, table: DeclaredTable, oid: int) -> bool:
+    return any(set(names) == set(table.keys) for names in _unique(connection, oid))
+
+
+def _unique(connection: Connection, oid: int) -> list[tuple[str, ...]]:
+    return [tuple(names) for (names,) in connection.execute(_UNIQUE, [oid])]

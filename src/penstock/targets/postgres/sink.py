@@ -66,16 +66,23 @@ class PostgresSink:
     def open(self, *, anew: bool = False) -> tuple[Entry, ...]:
         """Become the sink's writer, and see that ledger and table are there and fit."""
         with self._connected("open the sink") as connection:
-            ledger.prepare(connection)
             prepared.prepare(connection, self.table, self._columns)
             self._merge = replace(self._merge, skips=prepared.repeatable(connection, self.table))
-            entry = ledger.take_over(connection, self.id)
-            if anew:
-                entry = Entry(entry.epoch)
+        (entry,) = self.take_over()
+        if anew:
+            entry = Entry(entry.epoch)
+            with self._connected("begin anew") as connection:
                 ledger.write_down(connection, self.id, entry)
+        points.reach("sink.postgres.opened", self.id)
+        return (entry,)
+
+    def take_over(self) -> tuple[Entry, ...]:
+        """Become the writer by the ledger alone, whatever became of the table."""
+        with self._connected("take the ledger over") as connection:
+            ledger.prepare(connection)
+            entry = ledger.take_over(connection, self.id)
             staging.drop_older(connection, self.id, entry.epoch)
         self._epoch = entry.epoch
-        points.reach("sink.postgres.opened", self.id)
         return (entry,)
 
     def write(self, rows: DataFrame, batch: Batch, before_commit: BeforeCommit = nothing) -> bool:

@@ -5,7 +5,7 @@ from psycopg.sql import SQL, Composed, Identifier
 
 from penstock.errors import TargetError
 from penstock.settings import Settings
-from penstock.targets.postgres.connection import Connection, connect, explain
+from penstock.targets.postgres.connection import Connection, asking, connect, explain
 from penstock.targets.postgres.table import DeclaredTable
 
 _EXISTS = "SELECT to_regclass(%s) IS NOT NULL"
@@ -38,12 +38,17 @@ _NOTE = """
 _NOTED = "SELECT checkpoint FROM penstock.ledger WHERE sink = %s"
 
 
-def swap(table: DeclaredTable, rebuilt: DeclaredTable, settings: Settings) -> None:
-    """Put a table in the place of another; if views or the like refer to that one, its rows are replaced."""
+def swap(
+    table: DeclaredTable, rebuilt: DeclaredTable, settings: Settings, kept: DeclaredTable | None = None
+) -> None:
+    """Put a table in the place of another; if views or the like refer to that one, its rows are replaced.
+
+    What was there is kept as a table of another name, if one is given, or else removed.
+    """
     with connect(table.address(settings), "rebuild") as connection:
         try:
             with connection.transaction():
-                _swap(connection, table, rebuilt)
+                _swap(connection, table, rebuilt, kept)
         except psycopg.OperationalError as error:
             raise explain("swap tables", error) from error
         except psycopg.Error as error:
@@ -53,7 +58,21 @@ def swap(table: DeclaredTable, rebuilt: DeclaredTable, settings: Settings) -> No
             ) from error
 
 
-def _swap(connection: Connection, table: DeclaredTable, rebuilt: DeclaredTable) -> None:
+def remove(table: DeclaredTable, settings: Settings) -> None:
+    """Drop a table that was made beside another, if it is there."""
+    with connect(table.address(settings), "rebuild") as connection, asking("drop a table"):
+        connection.execute(SQL("DROP TABLE IF EXISTS {}").format(table.identifier))
+
+
+def column_names(table: DeclaredTable, settings: Settings) -> tuple[str, ...]:
+    """Return the columns of a table; none if it is not there."""
+    with connect(table.address(settings), "diff") as connection, asking("read a table"):
+        return tuple(row[0] for row in connection.execute(_COLUMNS, [_name(table)]))
+
+
+def _swap(
+    connection: Connection, table: DeclaredTable, rebuilt: DeclaredTable, kept: DeclaredTable | None
+) -> None:
     note = f"swap of {table.name}"
     if not _is(connection, _EXISTS, rebuilt):
         found = connection.execute(_NOTED, [note]).fetchone()
@@ -66,10 +85,15 @@ def _swap(connection: Connection, table: DeclaredTable, rebuilt: DeclaredTable) 
     if not _is(connection, _EXISTS, table):
         _rename(connection, table, rebuilt)
     elif _is(connection, _REFERRED, table):
+        if kept is not None:
+            _copy(connection, table, kept)
         _replace_rows(connection, table, rebuilt)
     else:
         _grant(connection, table, rebuilt)
-        connection.execute(SQL("DROP TABLE {}").format(table.identifier))
+        if kept is None:
+            connection.execute(SQL("DROP TABLE {}").format(table.identifier))
+        else:
+            _rename(connection, kept, table)
         _rename(connection, table, rebuilt)
     connection.execute(_NOTE, [note, rebuilt.name])
 
@@ -78,6 +102,16 @@ def _rename(connection: Connection, table: DeclaredTable, rebuilt: DeclaredTable
     """Give the table its name; those of its indexes are of no matter."""
     name = Identifier(table.path[1])
     connection.execute(SQL("ALTER TABLE {} RENAME TO {}").format(rebuilt.identifier, name))
+
+
+def _copy(connection: Connection, table: DeclaredTable, kept: DeclaredTable) -> None:
+    """Keep the rows of a table that has to stay as another one with the same indexes."""
+    names = [row[0] for row in connection.execute(_COLUMNS, [_name(table)])]
+    columns = SQL(", ").join(map(Identifier, names))
+    like = SQL("CREATE TABLE {} (LIKE {} INCLUDING ALL)")
+    connection.execute(like.format(kept.identifier, table.identifier))
+    copy = SQL("INSERT INTO {} ({columns}) OVERRIDING SYSTEM VALUE SELECT {columns} FROM {}")
+    connection.execute(copy.format(kept.identifier, table.identifier, columns=columns))
 
 
 def _replace_rows(connection: Connection, table: DeclaredTable, rebuilt: DeclaredTable) -> None:

@@ -11,7 +11,7 @@ from penstock.targets.compared import Compared
 from penstock.targets.postgres.comparison import compare_table
 from penstock.targets.postgres.contents import contents
 from penstock.targets.postgres.sink import PostgresSink
-from penstock.targets.postgres.swap import swap
+from penstock.targets.postgres.swap import column_names, remove, swap
 from penstock.targets.postgres.table import DeclaredTable
 from penstock.targets.sink import SinkOptions
 from penstock.targets.target import Guarantee, Inspection, Target
@@ -35,6 +35,8 @@ class PostgresTable(DeclaredTable, Target):
 
     crash_points: ClassVar[tuple[str, ...]] = tuple(f"sink.postgres.{name}" for name in _POINTS)
 
+    keeps_former: ClassVar[bool] = True
+
     @property
     def upsert_key(self) -> tuple[str, ...]:  # type: ignore[override]
         return self.keys if self.write == "upsert" else ()
@@ -53,6 +55,17 @@ class PostgresTable(DeclaredTable, Target):
     def swap(self, rebuilt: Self, settings: Settings) -> None:
         """Rename, in one transaction; where views or the like refer to the table, replace its rows."""
         swap(self, rebuilt, settings)
+
+    def exchange(self, other: Self, kept: Self, settings: Settings) -> None:
+        """Rename both, in one transaction."""
+        swap(self, other, settings, kept)
+
+    def remove(self, settings: Settings) -> bool:
+        remove(self, settings)
+        return True
+
+    def held_columns(self, settings: Settings) -> tuple[str, ...]:
+        return column_names(self, settings)
 
     def contents(self, spark: SparkSession, schema: StructType, inspection: Inspection) -> DataFrame:
         return contents(spark, self, inspection.settings, schema)

@@ -45,6 +45,7 @@ class SearchIndex(Target):
     crash_points: ClassVar[tuple[str, ...]] = tuple(
         f"sink.search.{name}" for name in ("claimed", "committed", "written")
     )
+    swap_shuts_out: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not str(self.path):

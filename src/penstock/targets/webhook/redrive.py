@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from penstock.identity import Identity
 from penstock.log.broker import Broker
 from penstock.log.cursor import Cursor
 from penstock.log.dead_letters import DeadLetter
@@ -18,8 +19,6 @@ from penstock.targets.webhook.event import Event, Request
 from penstock.targets.webhook.letters import event_of, letter, letters_topic
 from penstock.targets.webhook.target import Webhook
 
-_GROUP = "penstock.redrive."
-
 
 def redrive_webhook(webhook: Webhook, flow: str, settings: Settings) -> Redriven:
     """Send the dead letters of a flow's webhook again, each with its id; what fails again stays one.
@@ -28,7 +27,7 @@ def redrive_webhook(webhook: Webhook, flow: str, settings: Settings) -> Redriven
     keeps what fails again. A crash, or an endpoint that is down, loses no letter; up to 500 may be sent again
     by the next redrive.
     """
-    topic, group = letters_topic(flow), _GROUP + letters_topic(flow)
+    topic, group = letters_topic(flow), Identity(flow).redrives
     if not Broker(settings).exists(topic):
         return Redriven(0, 0)
     client = Client(webhook.endpoint(settings), flow, webhook.timeout, webhook.connect_timeout)

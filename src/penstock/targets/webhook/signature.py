@@ -12,6 +12,7 @@ from penstock.settings import Secret
 
 ID, TIMESTAMP, SIGNATURE = "Webhook-Id", "Webhook-Timestamp", "Webhook-Signature"
 _PREFIX = "whsec_"
+_LONGEST_TIME = 15  # digits
 
 
 def sign(secret: Secret, id: str, at: int, body: bytes) -> str:
@@ -36,12 +37,17 @@ def verify_signature(
     *,
     now: float,
     tolerance: str | timedelta = "5 minutes",
+    names: tuple[str, str, str] = (ID, TIMESTAMP, SIGNATURE),
 ) -> str:
-    """Return the id of a request that was signed with a secret not long ago; DataError for any other."""
+    """Return the id of a request that was signed with a secret not long ago; DataError for any other.
+
+    `names` are the headers of id, time and signature, where a sender has others.
+    """
     given = {name.lower(): value for name, value in headers.items()}
-    id, at, found = (given.get(name.lower(), "") for name in (ID, TIMESTAMP, SIGNATURE))
-    if not (at.isascii() and at.isdigit()) or abs(now - int(at)) > duration(tolerance).total_seconds():
-        raise DataError(f"the request is of the time {at!r}", hint="it is too old, or a clock is wrong")
+    id, at, found = (given.get(name.lower(), "") for name in names)
+    is_time = at.isascii() and at.isdigit() and len(at) <= _LONGEST_TIME
+    if not is_time or abs(now - int(at)) > duration(tolerance).total_seconds():
+        raise DataError(f"the request is of the time {at[:50]!r}", hint="it is too old, or a clock is wrong")
     expected = sign(secret, id, int(at), body).encode()
     if not any(hmac.compare_digest(expected, each.encode()) for each in found.split(" ")):
         raise DataError("the request's signature is not right", hint="compare the secrets of both sides")
