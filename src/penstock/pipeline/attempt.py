@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from pyspark.errors import AnalysisException
@@ -15,18 +15,20 @@ from penstock.documents import JsonObject
 from penstock.durations import duration
 from penstock.errors import FlowError, LogError
 from penstock.log import Broker
-from penstock.log.ledger import Batch, Offsets
+from penstock.log.ledger import Batch, Entry, Offsets
 from penstock.pipeline.bottleneck import SINK, SLOTS
 from penstock.pipeline.checkpoint import Checkpoint
+from penstock.pipeline.claim import Claim
 from penstock.pipeline.clock import Clock
 from penstock.pipeline.decoders import DecoderStarts
-from penstock.pipeline.generation import Generations
-from penstock.pipeline.job import Job
+from penstock.pipeline.job import Cut, Job
 from penstock.pipeline.limits import refuse_limits
 from penstock.pipeline.malformed import Judge, counts, observed_in
+from penstock.pipeline.pinning import PASSED, Pinning, has_passed, refuse_other_watermark
 from penstock.pipeline.plan import WHOLE, Planner, Span
 from penstock.pipeline.read_topics import ReadTopics
 from penstock.pipeline.recovery import Recovery
+from penstock.pipeline.seeding import Seeding
 from penstock.pipeline.settled import SettledBatches
 from penstock.pipeline.state import pins_of, refuse_changed_state
 from penstock.points import reach
@@ -59,6 +61,7 @@ class Attempt:
     planner: Planner
     judge: Judge
     checkpoint: Checkpoint
+    claim: Claim
     stopping: threading.Event
     lanes: int
     once: bool = False
@@ -67,6 +70,7 @@ class Attempt:
     begun: Callable[[], None] = lambda: None  # called when the flow is at work, the first time at least
     batches: int = 0  # counted up by the runner's listener
     failure: BaseException | None = None
+    has_written: bool = field(default=True, init=False)  # False of a replay that was done before
     _sink: Sink | None = field(default=None, init=False)
     _passed: int = field(default=0, init=False)
     _looked: float = field(default=0.0, init=False)
@@ -74,14 +78,17 @@ class Attempt:
     _decoders: dict[str, str] = field(default_factory=dict, init=False)
     _batch_began: float = field(default_factory=time.monotonic, init=False)
     _in_sink: float = field(default=0.0, init=False)  # seconds, of the last batch
+    _silent: bool = field(default=False, init=False)  # batches are computed and not written
     _clock: Clock = field(init=False)
     _topics: ReadTopics = field(init=False)
+    _seeding: Seeding = field(init=False)
     _settled: SettledBatches = field(init=False)
     _starts: DecoderStarts = field(init=False)
 
     def __post_init__(self) -> None:
         self._clock = Clock(self.planner, self.job, self.checkpoint, self.report)
         self._topics = ReadTopics(self.job, self.planner.settings, self.checkpoint)
+        self._seeding = Seeding(self.job, self.planner, self.judge, self.checkpoint)
         self._starts = DecoderStarts(self.checkpoint)
         self._settled = SettledBatches(self.job, self.planner, self.judge, self.checkpoint, self._starts)
 
@@ -101,25 +108,33 @@ class Attempt:
         if self.job.flow.mode == "replay":
             self._replay()
             return
-        if not self.from_ledger:
+        if not self.from_ledger and not self._seeding.see_to(self.report):
             self._topics.refuse_archived_beginning()
         if self.job.loads and self.checkpoint.read(_LOADED) is None:
             self._run(Span(tables_only=True), until_end=True)
             if not self.stopping.is_set():
                 self.checkpoint.write(_LOADED, "{}")
+        if self.job.cut is not None and not has_passed(self.checkpoint, self.job.cut):
+            self._pass_cut(self.job.cut)
+        if self.job.stops_at is not None:
+            self._advance(self.job.stops_at)
+            return
         for _ in range(_CATCHING_UP if self.job.flow.mode == "realtime" and not self.once else 0):
             if not self.stopping.is_set() and self._backlog() > _MUCH:
                 self._run(Span(in_batches=True), until_end=True)
         if not self.stopping.is_set():
             self._run(WHOLE, until_end=self.once)
 
-    def forget(self) -> None:
-        """Forget what was read and written: the flow begins anew; its results stay."""
+    def forget(self) -> Job:
+        """Forget what was read and written: it begins anew; its results stay. Return the job of then."""
         self.checkpoint.delete()
         if not self.job.flow.is_native:
-            sink = self.job.sink(self.planner.settings, self._planned(WHOLE).schema, self.lanes)
+            sink = self._sink_of(self._planned(WHOLE))
             sink.open(anew=True)
             sink.close()
+        self.claim.forget()
+        self.job = replace(self.job, cut=None)
+        return self.job
 
     def _run(self, span: Span, *, until_end: bool) -> None:
         """Run a query over a span, to the end that its topics have when it starts, or until it is stopped."""
@@ -129,6 +144,42 @@ class Attempt:
             self._watch(start(replace(span, ticks_only=True), True), True)
         while not until_end and self._clock.unplanned and not self.stopping.is_set():
             self._watch(start(span, False), False)
+
+    def _pass_cut(self, cut: Cut) -> None:
+        """Compute what another generation has written, for the state, and write nothing of it.
+
+        The mark beside the checkpoint says that it is done: killed before, all batches so far were silent. A
+        flow that goes on from its ledger gets it with its new checkpoint.
+        """
+        if self._is_lost():
+            return
+        if self.job.flow.is_native:
+            raise FlowError(
+                f"flow {self.job.label!r} was swapped in, and Spark would emit again what was emitted by the "
+                "generation before it",
+                hint="run it once as an exactly-once stream: `penstock run "
+                f"{self.job.identity.pipeline} --flow {self.job.identity.flow} --mode stream --once`",
+            )
+        self._silent = True
+        self._advance(cut.position)
+        self._silent = False
+        if not self.stopping.is_set():
+            refuse_other_watermark(self.job, cut, self.checkpoint)
+            reach("swap.passed", self.job.label)
+            self.checkpoint.write(PASSED, cut.mark)
+
+    def _is_lost(self) -> bool:
+        """Whether the flow is to go on from its ledger, as its checkpoint does not have what that has."""
+        if not self.from_ledger or self.job.flow.is_native:
+            return False
+        return self._recovery.is_needed(self._sink_of(self._planned(WHOLE)).entries())
+
+    def _advance(self, position: Offsets) -> None:
+        """Work up to a position of the log, to the offset; a batch that was planned is worked on first."""
+        pinning = Pinning(self.job, self.checkpoint, position, strict=self._silent)
+        while not self.stopping.is_set() and pinning.plan():
+            self._run(Span(ticks_only=True), until_end=True)
+            reach("swap.advanced", self.job.label)
 
     def _backlog(self) -> int:
         """How many events are waiting: in real time they would be worked on one by one."""
@@ -140,6 +191,7 @@ class Attempt:
         )
 
     def _start_native(self, span: Span, until_end: bool) -> StreamingQuery:
+        self.claim.refuse_replaced()
         self._settled.settle_or_roll_back()
         self._partitions = self._topics.count_partitions()
         frame, flow = self._planned(span), self.job.flow
@@ -147,19 +199,16 @@ class Attempt:
         return self._started(writer, until_end)
 
     def _start_with_sink(self, span: Span, until_end: bool) -> StreamingQuery:
-        if not self.job.rebuilds:
-            Generations(self.planner.spark, self.planner.settings, self.job.identity).refuse_former(
-                self.job.identity
-            )
+        self.claim.refuse_replaced()
         frame = self._planned(span)
-        sink = self._sink = self.job.sink(self.planner.settings, frame.schema, self.lanes)
-        recovery = Recovery(self.job, self.planner, self.checkpoint, self._topics)
+        sink = self._sink = self._sink_of(frame)
+        recovery = self._recovery
         lost = self.from_ledger and recovery.is_needed(sink.entries())
         if lost:
             recovery.refuse_state(frame)
         else:
             self.checkpoint.refuse_misfit(sink.entries())  # before anybody is shut out
-        entries = sink.open()
+        entries = self.claim.take(sink)
         if lost:
             start = recovery.settle(sink, entries, self._before_commit)
             frame = self._planned(replace(span, start=start))
@@ -168,8 +217,18 @@ class Attempt:
         self._settled.settle_past()
         return self._started(frame.writeStream.foreachBatch(self._take), until_end)
 
+    def _sink_of(self, frame: DataFrame) -> Sink:
+        return self.job.sink(self.planner.settings, frame.schema, self.lanes)
+
+    @property
+    def _recovery(self) -> Recovery:
+        return Recovery(self.job, self.planner, self.checkpoint, self._topics)
+
     def _planned(self, span: Span) -> DataFrame:
         pins = Pins()
+        seed = None if self.job.flow.mode == "replay" else self._seeding.seed
+        if seed is not None:
+            span = replace(span, seed=seed, start=seed.start)
 
         def plan() -> DataFrame:
             nonlocal pins
@@ -190,7 +249,7 @@ class Attempt:
         job = self.job
         paced = {"realTime" if job.flow.mode == "realtime" else "processingTime": job.flow.trigger_interval}
         trigger = {"availableNow": True} if until_end else paced
-        writer = writer.queryName(job.label).outputMode(job.flow.output).trigger(**trigger)
+        writer = writer.queryName(job.query).outputMode(job.flow.output).trigger(**trigger)
         try:
             started: StreamingQuery = writer.option("checkpointLocation", self.checkpoint.path).start()
         except AnalysisException as error:
@@ -212,7 +271,11 @@ class Attempt:
                 self._before_commit(batch, self._observed())
                 computed = time.monotonic()
 
-            if not self._sink.write(frame, batch, before_commit):
+            if self._silent:
+                _read(frame)
+                before_commit()
+                self._sink.write(_nothing_of(frame), batch)
+            elif not self._sink.write(frame, batch, before_commit):
                 _read(frame)
                 before_commit()  # at most once, the entry came first
             self._in_sink = time.monotonic() - computed
@@ -236,7 +299,7 @@ class Attempt:
     def _observed(self) -> Java:
         """What Spark has observed in the batch that is being worked on."""
         running = self.planner.spark._jsparkSession.streams().active()
-        query = next(each for each in running if each.name() == self.job.label)
+        query = next(each for each in running if each.name() == self.job.query)
         return query.streamingQuery().lastExecution().observedMetrics()
 
     def _is_to_stop(self) -> bool:
@@ -306,12 +369,17 @@ class Attempt:
 
     def _replay(self) -> None:
         """One batch over the whole log; its end is written down first, so that a crash can't move it."""
+        self.claim.refuse_replaced()
         end = self._replay_end()
         frame = self._planned(Span(end=end))
-        sink = self._sink = self.job.sink(self.planner.settings, frame.schema, self.lanes)
-        sink.open()
+        sink = self._sink = self._sink_of(frame)
         batch = Batch("replay", 0, {}, end, self._topics.ids)
-        sink.write(frame, batch, lambda run: self._before_commit(batch, observed_in(run)))
+        refuse_other_batches(self.job, batch, sink.entries())  # before anybody is shut out
+        self.claim.take(sink)
+        self.has_written = sink.write(frame, batch, lambda run: self._before_commit(batch, observed_in(run)))
+        if not self.has_written:
+            offsets = sum(offset for each in end.values() for offset in each.values())
+            self.report(f"its replay was done before, up to {offsets:,} offsets: nothing was written")
         sink.close()
 
     def _replay_end(self) -> Offsets:
@@ -332,6 +400,22 @@ def replay_end(checkpoint: Checkpoint) -> Offsets | None:
         topic: {int(number): offset for number, offset in partitions.items()}
         for topic, partitions in json.loads(written).items()
     }
+
+
+def refuse_other_batches(job: Job, replay: Batch, entries: Iterable[Entry]) -> None:
+    """Refuse a replay into what was written by something else: it would double that, or not follow it."""
+    other = next((each.batch for each in entries if each.batch not in (None, replay)), None)
+    if other is not None:
+        raise FlowError(
+            f"flow {job.label!r} has written {other}, and a replay would write all of the log again",
+            hint="replay it into a new target, by a flow of another name; or make its table anew: "
+            f"`penstock rebuild {job.identity.pipeline} {job.identity.flow}`",
+        )
+
+
+def _nothing_of(frame: DataFrame) -> DataFrame:
+    """No rows, of the columns of a batch."""
+    return frame.sparkSession.createDataFrame([], frame.schema)
 
 
 def _read(frame: DataFrame) -> None:

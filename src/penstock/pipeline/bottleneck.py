@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from penstock.documents import JsonObject
 
 Part = Literal["source", "state", "sink", "overhead"]
+PARTS: tuple[Part, ...] = get_args(Part)
 SINK, SLOTS = "sink", "taskSlots"  # what a report of Spark's is completed with
 _STATE = ("allUpdatesTimeMs", "allRemovalsTimeMs", "commitTimeMs")
 
@@ -31,20 +32,26 @@ def bottleneck(report: JsonObject) -> Bottleneck | None:
 
     Where Spark writes results by itself, its sink can't be seen apart from the rest: None as well.
     """
-    behind = sum(map(_waiting, report["sources"]))
+    behind, took = sum(map(waiting, report["sources"])), parts(report)
+    if not behind or took is None:
+        return None
+    longest = max(took, key=took.__getitem__)
+    return Bottleneck(behind, longest, took[longest] / 1000)
+
+
+def parts(report: JsonObject) -> dict[Part, float] | None:
+    """Return the milliseconds of each part of a batch; None where Spark writes results by itself."""
     took = report.get("durationMs", {})
-    if not behind or SINK not in took or "addBatch" not in took:
+    if SINK not in took or "addBatch" not in took:
         return None
     run, sink = took["addBatch"], min(took[SINK], took["addBatch"])
     state = min(_state(report), run - sink)
-    parts: dict[Part, float] = {
+    return {
         "source": run - sink - state,
         "state": state,
         "sink": sink,
         "overhead": took.get("triggerExecution", run) - run,
     }
-    longest = max(parts, key=parts.__getitem__)
-    return Bottleneck(behind, longest, parts[longest] / 1000)
 
 
 def _state(report: JsonObject) -> float:
@@ -56,7 +63,7 @@ def _state(report: JsonObject) -> float:
     return took
 
 
-def _waiting(source: JsonObject) -> int:
+def waiting(source: JsonObject) -> int:
     """How many records of a source were there and have not been read; sources without offsets have none."""
     end, latest = source.get("endOffset"), source.get("latestOffset")
     if not isinstance(end, Mapping) or not isinstance(latest, Mapping):
@@ -64,5 +71,6 @@ def _waiting(source: JsonObject) -> int:
     return sum(
         max(0, offset - end.get(topic, {}).get(partition, 0))
         for topic, partitions in latest.items()
+        if isinstance(partitions, Mapping)  # those of files are a number
         for partition, offset in partitions.items()
     )

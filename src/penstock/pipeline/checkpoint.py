@@ -1,30 +1,16 @@
 """Spark's checkpoint of a flow: which offset range each batch holds, and what was committed."""
 
 import json
+import time
 from datetime import UTC, datetime
 
-from py4j.protocol import Py4JJavaError
-from pyspark.sql import SparkSession
-
-from penstock.errors import FlowError, LedgerError, SinkError
+from penstock.errors import FlowError, LedgerError
 from penstock.log.ledger import Batch, Entry, Offsets
-from penstock.points import reach
-from penstock.process.spark.java import Java
-
-_READY = ".ready"  # behind the name of a file that is whole and not yet in its place
+from penstock.pipeline.folder import Folder
 
 
-class Checkpoint:
-    """Reads a checkpoint through Hadoop's file systems, so that it may be a folder or in a bucket."""
-
-    def __init__(self, spark: SparkSession, path: str) -> None:
-        self.path = path
-        jvm: Java = spark._jvm
-        self._make_path = jvm.org.apache.hadoop.fs.Path
-        root = self._make_path(path)
-        self._files = root.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
-        self._read_all = jvm.org.apache.commons.io.IOUtils.toString
-        self._utf8 = jvm.java.nio.charset.StandardCharsets.UTF_8
+class Checkpoint(Folder):
+    """Reads what Spark has written down of a flow, and keeps files of ours beside it."""
 
     @property
     def id(self) -> str | None:
@@ -76,12 +62,51 @@ class Checkpoint:
         for folder in ("commits", "offsets"):
             for each in reversed(self._numbers(folder)):
                 if each > number:
-                    self._delete(f"{folder}/{each}")
-                    self._delete(f"{folder}/.{each}.crc")
+                    self.remove(f"{folder}/{each}")
+                    self.remove(f"{folder}/.{each}.crc")
 
-    def delete(self) -> bool:
-        """Delete the whole of it; False if there was none."""
-        return bool(self._files.delete(self._make_path(self.path), True))
+    def last_within(self, position: Offsets) -> int:
+        """The last finished batch that ends at or before a position everywhere; -1 if there is none."""
+        topics = {*position}
+        for number in reversed(self._numbers("commits")):
+            end = {topic: each for topic, each in self.position(number).items() if topic in topics}
+            if is_within(end, position):
+                return number
+        return -1
+
+    def pin(self, end: Offsets, pattern: str) -> None:
+        """Plan the next batch so that it ends just there: Spark takes it for one that was interrupted.
+
+        What is not in `end` stays where it is. `pattern` is the plan of any batch, for Spark's settings.
+        """
+        last = self.last_committed()
+        before = self._source_lines(last)
+        version, metadata, *_ = pattern.splitlines()
+        planned = json.loads(metadata) | {
+            "batchWatermarkMs": self._next_watermark(last),
+            "batchTimestampMs": int(time.time() * 1000),
+        }
+        lines = [_pinned(line, end) for line in before]
+        number = 0 if last is None else last + 1
+        self.write(f"offsets/{number}", "\n".join([version, json.dumps(planned), *lines]))
+
+    def pattern(self) -> str | None:
+        """The plan of the last batch, as Spark wrote it."""
+        number = self.last_planned()
+        return None if number is None else self.read(f"offsets/{number}")
+
+    def _source_lines(self, number: int | None) -> list[str]:
+        """Where each source stands after a batch, in Spark's order, or where it began."""
+        texts = {source: self.read(f"sources/{source}/0") or "" for source in self._numbers("sources")}
+        began = {source: text.lstrip("\0").splitlines()[1] for source, text in texts.items() if text}
+        if number is None:
+            return list(began.values())
+        lines = (self.read(f"offsets/{number}") or "").splitlines()[2:]
+        return [began.get(source, line) if line == "-" else line for source, line in enumerate(lines)]
+
+    def _next_watermark(self, number: int | None) -> int:
+        text = None if number is None else self.read(f"commits/{number}")
+        return 0 if text is None else int(json.loads(text.splitlines()[1])["nextBatchWatermarkMs"])
 
     def watermark(self, number: int | None = None) -> datetime:
         """The watermark that a batch met, the last finished one unless it is said; 1970 if there was none."""
@@ -130,56 +155,6 @@ class Checkpoint:
             for partition, offset in partitions.items()
         )
 
-    def read(self, name: str) -> str | None:
-        """Return the text of a file, or None if there is none; somebody may be replacing it just now."""
-        for each in (name, name + _READY, name):
-            found = self._text(each)
-            if found is not None:
-                return found
-        return None
-
-    def _text(self, name: str) -> str | None:
-        try:
-            stream = self._files.open(self._make_path(f"{self.path}/{name}"))
-        except Py4JJavaError as error:
-            if "FileNotFoundException" in str(error.java_exception.toString()):
-                return None
-            raise
-        try:
-            return str(self._read_all(stream, self._utf8))
-        finally:
-            stream.close()
-
-    def write(self, name: str, text: str) -> None:
-        """Write a file of our own beside Spark's; whenever it is killed, it is the old one or the new one.
-
-        File systems don't replace a file by another in one step: in between, the new one is there as ready.
-        """
-        self._put_ready(name)
-        draft = self._make_path(f"{self.path}/{name}.draft")
-        stream = self._files.create(draft, True)
-        try:
-            stream.write(bytearray(text.encode()))
-        finally:
-            stream.close()
-        self._rename(draft, f"{name}{_READY}")
-        self._put_ready(name)
-
-    def _put_ready(self, name: str) -> None:
-        """Put a file that is ready in its place; one that a kill has left, too."""
-        ready = self._make_path(f"{self.path}/{name}{_READY}")
-        if self._files.exists(ready):
-            self._delete(name)
-            reach("checkpoint.replacing", name)
-            self._rename(ready, name)
-
-    def _rename(self, source: Java, name: str) -> None:
-        if not self._files.rename(source, self._make_path(f"{self.path}/{name}")):
-            raise SinkError(f"{self.path}/{name} can't be written", hint="see to its disk or bucket")
-
-    def _delete(self, name: str) -> None:
-        self._files.delete(self._make_path(f"{self.path}/{name}"), False)
-
     def _start(self, number: int) -> Offsets:
         before = self._offsets(number - 1) if number else None
         return before if before is not None else self.first_offsets()
@@ -209,18 +184,38 @@ class Checkpoint:
         return found
 
     def _numbers(self, folder: str) -> list[int]:
-        place = self._make_path(f"{self.path}/{folder}")
-        if not self._files.exists(place):
-            return []
-        names = [each.getPath().getName() for each in self._files.listStatus(place)]
+        names = [str(each.getPath().getName()) for each in self._listed(folder)]
         return sorted(int(name) for name in names if name.isdigit())
 
 
-def _offsets(line: str) -> dict[str, dict[int, int]]:
-    """A source without progress has a dash for its offsets."""
+def is_within(position: Offsets, other: Offsets) -> bool:
+    """Whether a position is nowhere beyond another, in the topics and partitions that it has.
+
+    >>> is_within({"a": {0: 3}}, {"a": {0: 3, 1: 5}}), is_within({"a": {0: 3, 1: 1}}, {"a": {0: 3}})
+    (True, False)
+    """
+    return all(
+        offset <= other.get(topic, {}).get(partition, 0)
+        for topic, partitions in position.items()
+        for partition, offset in partitions.items()
+    )
+
+
+def _pinned(line: str, end: Offsets) -> str:
     if line == "-":
-        return {}
+        return line
+    found = json.loads(line)
+    for topic, partitions in end.items():
+        if topic in found:
+            found[topic] |= {str(partition): offset for partition, offset in partitions.items()}
+    return json.dumps(found)
+
+
+def _offsets(line: str) -> dict[str, dict[int, int]]:
+    """A source without progress has a dash for its offsets; one of files has none by partition."""
+    found = {} if line == "-" else json.loads(line)
     return {
         topic: {int(partition): offset for partition, offset in partitions.items()}
-        for topic, partitions in json.loads(line).items()
+        for topic, partitions in found.items()
+        if isinstance(partitions, dict)
     }

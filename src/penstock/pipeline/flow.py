@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 from pyspark.sql import DataFrame
 
@@ -14,6 +14,7 @@ from penstock.durations import duration
 from penstock.errors import FlowError
 from penstock.identity import VERSION
 from penstock.log import Table, Topic
+from penstock.pipeline.projection import Projection
 from penstock.targets.side_outputs import target_of
 from penstock.targets.target import Guarantee, Mode, Target
 
@@ -21,7 +22,23 @@ Output = Literal["update", "append"]
 Function = Callable[..., DataFrame]
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,80}")
 _VERSION = re.compile(VERSION)
+OWN_HEADERS = "penstock."
 _SHORTEST_REALTIME = timedelta(seconds=5)
+
+
+class FlowOptions(TypedDict, total=False):
+    """What may be said of a flow besides what it computes; `Pipeline.flow` documents it."""
+
+    mode: Mode
+    guarantee: Guarantee | None
+    side_outputs: tuple[Topic[Any], ...]
+    looks_up: Mapping[str, Table[Any]]
+    checkpoint_interval: str | timedelta | None
+    lanes: int | None
+    timeout: str | timedelta
+    version: str
+    options: Mapping[str, str]
+    headers: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -42,15 +59,22 @@ class Flow:
     timeout: str | timedelta = "1 minute"
     version: str = "1"
     options: Mapping[str, str] = field(default_factory=dict)
+    headers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self._check_names()
+        self._check_headers()
         self.in_mode(self.mode)
 
     @cached_property
     def target(self) -> Target:
         """All that it writes, side outputs included."""
         return target_of(self.writes, self.side_outputs)
+
+    @property
+    def projection(self) -> Projection | None:
+        """Its function, if that is one whose state can be kept."""
+        return self.function if isinstance(self.function, Projection) else None
 
     @property
     def effective_guarantee(self) -> Guarantee:
@@ -113,6 +137,15 @@ class Flow:
         self._refuse_captured_target()
         if isinstance(self.writes, Topic) and self.writes.name in names:
             raise FlowError(f"flow {self.name!r} writes the topic it reads, {self.writes.name!r}")
+
+    def _check_headers(self) -> None:
+        if isinstance(self.headers, str) or any(
+            not isinstance(name, str) or not name or name.startswith(OWN_HEADERS) for name in self.headers
+        ):
+            raise FlowError(
+                f"flow {self.name!r} passes on the headers {self.headers!r}",
+                hint=f'name them: headers=("traceparent",); those of "{OWN_HEADERS}…" are made anew',
+            )
 
     def _refuse_captured_target(self) -> None:
         topic = next((each for each in self.target.topics if each.is_captured), None)

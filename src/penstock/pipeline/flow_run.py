@@ -2,6 +2,8 @@
 
 import logging
 import threading
+import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,10 +20,14 @@ from penstock.errors import (
     TopicError,
 )
 from penstock.pipeline.attempt import Attempt, GrownError
+from penstock.pipeline.batch_history import BatchHistory
 from penstock.pipeline.checkpoint import Checkpoint
+from penstock.pipeline.claim import Claim
+from penstock.pipeline.flow_status import Trouble
 from penstock.pipeline.job import Job
 from penstock.pipeline.malformed import Judge
 from penstock.pipeline.plan import Planner
+from penstock.pipeline.reported import Reported
 from penstock.pipeline.state import unfit_state
 from penstock.pipeline.trouble import explained, one_line
 from penstock.process.spark.java_errors import client_error, java_text
@@ -35,6 +41,7 @@ _FATAL = (ConfigurationError, DataError, InternalError, EngineError)
 _PERHAPS_FATAL = (TopicError, DataLossError)  # a broker that has just come back may lack topics and events
 _TRIES = 4  # in a row without a batch, before trouble that may pass is taken for lasting
 _LONGEST_PAUSE = 30.0
+_TROUBLES = 5  # the last ones are remembered
 _HEAD_START = 4.0  # seconds that a flow waits at most until others have started
 
 
@@ -66,9 +73,15 @@ class FlowRun:
     status: Status = "starting"
     failure: BaseException | None = None
     restarts: int = 0
+    history: BatchHistory = field(default_factory=BatchHistory)
+    troubles: deque[Trouble] = field(default_factory=lambda: deque(maxlen=_TROUBLES))
     _stopping: threading.Event = field(default_factory=threading.Event, init=False)
     _attempt: Attempt | None = field(default=None, init=False)
     _thread: threading.Thread | None = field(default=None, init=False)
+    _claim: Claim = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._claim = Claim(self.job, self.planner)
 
     def start(self) -> None:
         self._thread = threading.Thread(target=self._live, name=self.job.label, daemon=True)
@@ -89,6 +102,7 @@ class FlowRun:
         """A batch is finished."""
         if self._attempt is not None:
             self._attempt.progressed(report)
+        self.history.add(report)
         if self.status == "starting":
             self.status = "running"
 
@@ -98,6 +112,7 @@ class FlowRun:
             self._try_until_done()
         except BaseException as error:
             self.failure, self.status = error, "failed"
+            self.troubles.append(Trouble(time.time(), one_line(error)))
 
     def _try_until_done(self) -> None:
         pause, tries = 0.0, 0
@@ -113,12 +128,18 @@ class FlowRun:
                 if not self._goes_on_after(error, tries):
                     return
                 pause = 1.0 if self._got_on else min(max(1.0, 2 * pause), _LONGEST_PAUSE)
-                self._report(f"tries again in {pause:.0f} s: {one_line(self._trouble(error))}")
+                trouble = one_line(self._trouble(error))
+                self._report(Reported.of(f"tries again in {pause:.0f} s: {trouble}", level="warning"))
                 self._rest(pause)
             else:
                 self.status = "stopped" if self._stopping.is_set() else "done"
                 return
         self.status = "stopped"
+
+    @property
+    def has_written(self) -> bool:
+        """Whether it has written what it was to write; not so a replay that was done before."""
+        return self._attempt is None or self._attempt.has_written
 
     @property
     def _got_on(self) -> bool:
@@ -133,6 +154,7 @@ class FlowRun:
                 self.planner,
                 self.judge,
                 self.checkpoint,
+                self._claim,
                 self._stopping,
                 self.lanes,
                 self.once,
@@ -141,8 +163,7 @@ class FlowRun:
                 begun,
             )
             if self.anew:
-                attempt.forget()
-                self.anew = False
+                self.job, self.anew = attempt.forget(), False
             attempt.run()
         finally:
             begun()
@@ -166,10 +187,11 @@ class FlowRun:
     def _goes_on_after(self, error: Exception, tries: int) -> bool:
         """Say whether to try again; what lasts ends the flow, and so does what passes if it is to end."""
         self.failure = cause = self._trouble(error)
+        self.troubles.append(Trouble(time.time(), one_line(cause)))
         lasting = isinstance(cause, _FATAL) and (not isinstance(cause, _PERHAPS_FATAL) or tries >= _TRIES)
         if lasting or (self.once and tries >= _TRIES):
             self.status = "failed"
-            self._report(f"failed: {cause}")
+            self._report(Reported.of(f"failed: {cause}", level="error"))
             return False
         self.restarts += 1
         return True

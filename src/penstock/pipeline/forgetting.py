@@ -10,6 +10,7 @@ from penstock.log import Broker, Groups
 from penstock.log.topic import check_name
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.flow import check_flow_name
+from penstock.pipeline.flow_status import forget_status
 from penstock.pipeline.generation import Generations
 from penstock.settings import Settings
 from penstock.targets.postgres.ledger import forget_sink
@@ -33,14 +34,19 @@ def forget(
     if namespace is not None:
         settings = replace(settings, namespace=namespace)
     named = Identity.of(settings.namespace, check_name(pipeline), check_flow_name(flow))
-    identity = replace(named, generation=Generations(spark, settings, named).read().current)
+    generations = Generations(spark, settings, named)
+    known = generations.read()
+    identity = generations.of(known.current)
+    all_of_it = [generations.of(each or 0) for each in {0, known.current, known.building, known.former}]
     broker, groups = Broker(settings), Groups(settings)
     removed = []
-    known = connection is not None or settings.postgres is not None
-    for sink in {identity.sink, named.sink} if known else ():  # first: the database may not answer
+    in_database = connection is not None or settings.postgres is not None
+    sinks = sorted({each.sink for each in all_of_it})
+    for sink in sinks if in_database else ():  # first: the database may not answer
         if forget_sink(settings.dsn(connection), sink):
             removed.append(f"row of {sink} in the ledger in {connection or 'postgres'}")
-    topics = sorted(broker.topics([identity.ledger, identity.clock]))
+    left = [name for each in all_of_it for name in (Identity(each.sink).ledger, each.clock)]
+    topics = sorted(broker.topics(left))
     folder = Checkpoint(spark, identity.home(settings.flows))
     for name in topics:
         broker.delete(name)
@@ -49,6 +55,8 @@ def forget(
         removed.append(f"group {identity.group}")
     if folder.delete():
         removed.append(f"checkpoint {folder.path}")
+    for each in all_of_it if removed else ():
+        forget_status(settings, each)
     if not removed:
         raise FlowError(f"flow {identity.label!r} has left nothing behind", hint="was it called so?")
     return removed

@@ -1,7 +1,9 @@
 """Generations of a flow: each rebuild makes a new one, beside the one that is at work."""
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Self
 
 import msgspec
@@ -11,6 +13,7 @@ from penstock.errors import FencedError, FlowError
 from penstock.identity import Identity
 from penstock.log.ledger import Offsets
 from penstock.pipeline.checkpoint import Checkpoint
+from penstock.pipeline.folder import READY
 from penstock.settings import Settings
 
 _FILE = "generation.json"  # in the flow's folder, beside the checkpoints
@@ -23,7 +26,11 @@ class Generation:
     Generations are numbered by the second in which they were begun: no number comes twice. `end` is where
     the log was read to by a rebuild that left no checkpoint: the flow goes on behind it. `made_by` is what
     the rebuild computes with, `built` its end, once it is whole; `swapping` says that it is being put in
-    the other's place. `former` was at work before.
+    the other's place. `former` was at work before; with `kept`, its contents and checkpoint are still there.
+
+    A `shadow` is one that goes on as a stream beside the one at work. `cut` is up to where, when it was put
+    in place, a topic had the results of the generation before, and `cut_watermark` (in ms) how far its
+    windows were emitted: the one at work computes that part and writes nothing of it.
     """
 
     current: int = 0
@@ -34,19 +41,82 @@ class Generation:
     built: Offsets | None = None
     swapping: bool = False
     former: int | None = None
+    shadow: bool = False
+    cut: Offsets = field(default_factory=dict)
+    cut_watermark: int = 0
+    next_cut: Offsets = field(default_factory=dict)  # that of the one that is being put in place
+    next_watermark: int = 0
+    kept: bool = False
+    former_end: Offsets = field(default_factory=dict)
+    former_made_by: str = ""
+    current_made_by: str = ""
+    last: int = 0  # the number of what was given up last
 
-    def begun(self, until: str, made_by: str) -> Self:
+    @property
+    def command(self) -> str:
+        """The command that puts what is being built in place, and completes that when it was interrupted."""
+        if not self.shadow:
+            return "rebuild"
+        return "rollback" if self.building == self.former else "swap"
+
+    def begun(self, until: str, made_by: str, *, shadow: bool = False) -> Self:
         """Return it with a rebuild under way, which goes on if it was begun before."""
-        number = self.building or max(int(time.time()), self.current + 1)
-        return replace(self, building=number, until=until, made_by=made_by)
+        last = max(self.current, self.former or 0, self.last)
+        number = self.building or max(int(time.time()), last + 1)
+        return replace(self, building=number, until=until, made_by=made_by, shadow=shadow)
 
     def without_rebuild(self) -> Self:
         """Return it without the rebuild that is under way."""
-        return type(self)(self.current, self.end, former=self.former)
+        last = max(self.building or 0, self.last)
+        without = replace(self, building=None, until="", made_by="", built=None, last=last)
+        return replace(without, swapping=False, shadow=False, next_cut={}, next_watermark=0)
 
-    def swapped(self) -> Self:
+    def begun_anew(self) -> Self:
+        """Return it when the one at work has forgotten all: nothing of the log is another one's any more."""
+        return replace(self, end={}, cut={}, cut_watermark=0)
+
+    def turned_back(self) -> Self:
+        """Return it with the former generation as the one that is to be put in place."""
+        return replace(
+            self, building=self.former, made_by=self.former_made_by, built=self.former_end, shadow=True
+        )
+
+    def cutting(self, position: Offsets, watermark: int) -> Self:
+        """Return it while the one that was built takes the place of the other, which stands there."""
+        return replace(self, swapping=True, next_cut=position, next_watermark=watermark)
+
+    def given_up(self) -> Self:
+        """Return it when a swap was refused: a shadow is still one, a former generation still the former."""
+        if self.command == "rollback":
+            return self.without_rebuild()
+        return replace(self, swapping=False, next_cut={}, next_watermark=0)
+
+    def swapped(self, *, kept: bool = False) -> Self:
         """Return what is at work when the one that was built has taken the place of the other."""
-        return type(self)(self.building or self.current, self.built or {}, former=self.current)
+        return type(self)(
+            self.current if self.building is None else self.building,
+            self.built or {},
+            former=self.current,
+            cut=self.next_cut,
+            cut_watermark=self.next_watermark,
+            kept=kept,
+            former_end=self.end if kept else {},
+            former_made_by=self.current_made_by if kept else "",
+            current_made_by=self.made_by if kept else "",
+            last=self.last,
+        )
+
+
+def generation_on_disk(settings: Settings, identity: Identity) -> Generation | None:
+    """Read it without Spark, if the folder of flows is on a disk of this machine; None if it is elsewhere."""
+    root = settings.flows.removeprefix("file:").removeprefix("//")
+    if "://" in root or not root.startswith("/"):
+        return None
+    home = Path(identity.home(root))
+    for name in (_FILE, _FILE + READY, _FILE):  # somebody may be replacing it just now
+        with suppress(OSError):
+            return msgspec.json.decode((home / name).read_bytes(), type=Generation)
+    return Generation()
 
 
 class Generations:
@@ -68,16 +138,20 @@ class Generations:
             )
         self._home.write(_FILE, msgspec.json.encode(generation).decode())
 
-    def at_work(self) -> Identity:
-        """Return the identity of the generation that is at work; not while it is being replaced."""
+    def read_for(self, command: str = "") -> Generation:
+        """Read for a command; refuse while another one has begun to replace what is at work."""
         found = self.read()
-        if found.swapping:
+        if found.swapping and found.command != command:
             flow = self._identity
             raise FlowError(
-                f"flow {flow.label!r} is being replaced by what was rebuilt, and that was interrupted",
-                hint=f"run `penstock rebuild {flow.pipeline} {flow.flow}` again: it completes it",
+                f"flow {flow.label!r} is being replaced by a {found.command}, and that was interrupted",
+                hint=f"run `penstock {found.command} {flow.pipeline} {flow.flow}` again: it completes it",
             )
-        return self.of(found.current)
+        return found
+
+    def at_work(self) -> Identity:
+        """Return the identity of the generation that is at work; not while it is being replaced."""
+        return self.of(self.read_for().current)
 
     def refuse_former(self, identity: Identity) -> None:
         """Refuse a generation that was replaced while it ran."""
@@ -85,6 +159,15 @@ class Generations:
             raise FencedError(
                 f"flow {identity.label!r} was rebuilt meanwhile, and this is the generation of before",
                 hint="start it again: it goes on behind what was rebuilt",
+            )
+
+    def refuse_discarded(self, identity: Identity) -> None:
+        """Refuse a generation that is not being built any more: it is swapped in meanwhile, or discarded."""
+        found = self.read()
+        if found.swapping or found.building != identity.generation:
+            raise FencedError(
+                f"generation {identity.generation} of flow {identity.label!r} is not being built any more",
+                hint="it is swapped in or was discarded meanwhile: start it again",
             )
 
     def of(self, number: int) -> Identity:

@@ -1,5 +1,6 @@
 """A job: a flow as it is run, under an identity that is unique and stays."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,19 @@ from penstock.targets.target import Guarantee
 
 
 @dataclass(frozen=True)
+class Cut:
+    """Where a topic's results change hands: a position in the log, and the watermark there in ms."""
+
+    position: Offsets
+    watermark: int = 0
+
+    @property
+    def mark(self) -> str:
+        """What stands beside the checkpoint of a generation that has worked up to it."""
+        return json.dumps({"position": self.position, "watermark": self.watermark}, sort_keys=True)
+
+
+@dataclass(frozen=True)
 class Job:
     """A flow among those of its pipeline: `siblings` are all of them, and the topics that they write."""
 
@@ -26,11 +40,18 @@ class Job:
     siblings: Mapping[str, frozenset[str]] = field(default_factory=dict)
     rebuilds: bool = False  # a generation that is not at work yet
     end: Offsets | None = None  # how far a replay reads; to the present end unless it is given
+    cut: Cut | None = None  # up to where it writes nothing, as another generation has
+    stops_at: Offsets | None = None  # where a stream ends, to the offset
 
     @property
     def label(self) -> str:
         """The name that it goes by everywhere."""
         return self.identity.label
+
+    @property
+    def query(self) -> str:
+        """What Spark knows it by; one that is not at work yet may run beside the one that is."""
+        return self.identity.sink if self.rebuilds else self.label
 
     @property
     def topics(self) -> tuple[Topic[Any], ...]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pyspark.sql import DataFrame
 
 from penstock.errors import FlowError
-from penstock.process.spark.logical import Node, logical_plan
+from penstock.process.spark.logical import Node, logical_plan, topics_of
 
 _PYTHON = ("MapIn", "FlatMapGroups", "FlatMapCoGroups", "TransformWithState", "ArrowEval", "BatchEval")
 
@@ -36,6 +36,9 @@ def limits(plan: Node) -> Iterator[tuple[str, str]]:
             each in aggregates for child in node.children for each in child.walk()
         ):
             yield "it unites rows after a stateful step", "split it into two flows with a topic between"
+    topics = topics_of(plan)
+    for topic in sorted({each for each in topics if topics.count(each) > 1}):
+        yield f"it reads {topic!r} twice", "make one pass of it, with CASE or `when`"
     if len(aggregates) > 1:
         yield "it has two stateful steps in a row", "split it into two flows with a topic between"
     if any("session_window" in node.java.toString().split("\n")[0] for node in aggregates):

@@ -8,7 +8,7 @@ from functools import reduce
 from typing import Any
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from penstock.errors import FlowError, UnknownSchemaError
@@ -19,7 +19,9 @@ from penstock.log.ledger import Offsets
 from penstock.log.ranges import Ranges
 from penstock.log.topic import DEAD_LETTERS
 from penstock.pipeline.flow import Flow
+from penstock.pipeline.latency import ages
 from penstock.pipeline.one_to_one import gives_one_result
+from penstock.pipeline.seed import Seed
 from penstock.process.lookup import current
 from penstock.process.time.watermark import as_source
 from penstock.process.wire.events import typed, undecodable
@@ -53,6 +55,7 @@ class Span:
     in_batches: bool = False  # although the flow is one of real time
     as_table: bool = False  # not as a stream, whatever the flow's mode
     in_kafka: bool = False  # without archives: a plan that is only looked at needs none
+    seed: Seed | None = None  # the state that a projection's stream begins with
 
 
 WHOLE = Span()
@@ -78,17 +81,25 @@ class Planner:
             name: as_source(topic.name, self._typed(flow, name, topic, span))
             for name, topic in flow.reads.items()
         }
-        sources |= {
-            name: self._current(table, self._counted(flow, name, span))
-            for name, table in flow.looks_up.items()
-        }
+        sources |= {name: self._looked_up(flow, name, table, span) for name, table in flow.looks_up.items()}
         try:
-            made = flow.function(**sources)
+            made = self._made(flow, sources, span.seed)
         except AnalysisException as error:
             raise FlowError(f"flow {flow.name!r} can't be planned: {error.getMessage()}") from error
         if not isinstance(made, DataFrame):
             raise FlowError(f"flow {flow.name!r} returned a {type(made).__name__}, expected a DataFrame")
         return made
+
+    def _made(self, flow: Flow, sources: Mapping[str, DataFrame], seed: Seed | None) -> DataFrame:
+        if seed is None or flow.projection is None:
+            return flow.function(**sources)
+        (records,) = sources.values()
+        return flow.projection.continued(records, seed.states(self.spark))
+
+    def records(self, flow: Flow, span: Span, malformed: Observation) -> DataFrame:
+        """Return the records of a flow's only topic, as it reads them; `malformed` counts those left out."""
+        (topic,) = flow.reads.values()
+        return typed(self._rows(flow, topic, span), topic, self.known(topic), counted=malformed)
 
     def rows(self, flow: Flow, label: str, span: Span = WHOLE) -> DataFrame:
         """Return the flow's results as its target takes them in."""
@@ -99,7 +110,7 @@ class Planner:
         _refuse_missing(flow, results)
         one, maker = self.gives_one_result(flow), Identity(label).maker(flow.version)
         tables = any(isinstance(topic, Table) for topic in flow.reads.values())
-        return flow.target.rows(Results(results, label, maker, one, self.schemas, tables))
+        return flow.target.rows(Results(results, label, maker, one, self.schemas, tables, flow.headers))
 
     def schemas(self, topics: Iterable[Topic[Any]]) -> Mapping[str, NumberedSchema]:
         """Return the schemas of topics that need one, with the numbers that the registry has for them."""
@@ -214,7 +225,9 @@ class Planner:
 
     def _typed(self, flow: Flow, name: str, topic: Topic[Any], span: Span) -> DataFrame:
         counted = self._counted(flow, name, span)
-        return typed(self._rows(flow, topic, span), topic, self.known(topic), counted=counted)
+        rows, known = self._rows(flow, topic, span), self.known(topic)
+        observed = ages(F.col("timestamp")) if rows.isStreaming else ()
+        return typed(rows, topic, known, counted=counted, observed=observed)
 
     def _rows(self, flow: Flow, topic: Topic[Any], span: Span) -> DataFrame:
         nothing = span.ticks_only or (span.tables_only and not isinstance(topic, Table))
@@ -228,6 +241,7 @@ class Planner:
             end=self._everywhere(topic, span.end),
             options={**limit, **flow.options, **(_NOTHING if nothing else {})},
             archived=not span.in_kafka,
+            ordered=flow.projection is None,
         )
 
     def _counted(self, flow: Flow, argument: str, span: Span) -> str | None:
@@ -242,10 +256,15 @@ class Planner:
         first = {part: low for part, (low, _) in Tiers(self.settings).offsets(topic.name).items()}
         return {topic.name: {**first, **offsets[topic.name]}}
 
-    def _current(self, table: Table[Any], counted: str | None) -> DataFrame:
-        """What a table holds whenever a batch begins: as it is no stream, Spark reads it anew each time."""
+    def _looked_up(self, flow: Flow, name: str, table: Table[Any], span: Span) -> DataFrame:
+        """What a table holds whenever a batch begins: as it is no stream, Spark reads it anew each time.
+
+        Real time can join it only if every task has all of it.
+        """
         rows = kafka_rows(self.spark, self.settings, [table.name], streaming=False)
-        return current(typed(rows, table, self.known(table), counted=counted), str(table.key))
+        counted = self._counted(flow, name, span)
+        found = current(typed(rows, table, self.known(table), counted=counted), str(table.key))
+        return F.broadcast(found) if _is_realtime(flow, span) else found
 
 
 def _refuse_missing(flow: Flow, results: DataFrame) -> None:

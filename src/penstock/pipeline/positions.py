@@ -22,16 +22,18 @@ class Positions:
         self._groups = groups
         self._due: dict[str, Offsets] = {}
         self._last: dict[str, Offsets] = {}
+        self._every: dict[str, float] = {}
         self._warned: set[str] = set()
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._publish_all, name="positions", daemon=True)
         self._thread.start()
 
-    def reached(self, group: str, offsets: Offsets) -> None:
-        """Remember where a flow stands, to be published soon."""
+    def reached(self, group: str, offsets: Offsets, every: float) -> None:
+        """Remember where a flow stands, to be published soon; its batches end every so many seconds."""
         with self._lock:
             self._due[group] = self._last[group] = offsets
+            self._every[group] = every
 
     def close(self) -> None:
         """Publish what is left, if the broker answers."""
@@ -53,7 +55,7 @@ class Positions:
             due, self._due = self._due, {}
         for group, offsets in due.items():
             try:
-                self._groups.place(group, offsets)
+                self._groups.place(group, offsets, self._every[group])
             except ConfigurationError as error:
                 self._warn(group, error)
             except (PenstockError, KafkaException):  # a client may not even be made

@@ -64,7 +64,8 @@ class Progress:
         for source in self.details["sources"]:
             offsets = source.get("endOffset")
             for topic, partitions in (offsets if isinstance(offsets, dict) else {}).items():
-                found[topic] = {int(number): offset for number, offset in partitions.items()}
+                if isinstance(partitions, dict):  # those of files are no offsets of a log
+                    found[topic] = {int(number): offset for number, offset in partitions.items()}
         return found
 
 

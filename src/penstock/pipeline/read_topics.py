@@ -61,8 +61,9 @@ class ReadTopics:
                 f"flow {self._job.label!r} would begin in the midst of {archived!r}: what came before is in "
                 "the topic's archive, and a stream reads Kafka only",
                 hint="of a flow without state, `penstock rebuild` makes a table of the archive, and it goes "
-                'on behind that; one with state can only be run in mode="replay", which reads all of the '
-                'archive, too; to leave out what is archived, write options={"startingOffsets": "earliest"}',
+                "on behind that; a flow that is a View begins with what the archive comes to; any other one "
+                'with state can only be run in mode="replay", which reads all of the archive, too; to leave '
+                'out what is archived, write options={"startingOffsets": "earliest"}',
             )
 
     def count_partitions(self) -> int:
@@ -87,7 +88,11 @@ class ReadTopics:
 
 
 def _anew(job: Job) -> str:
-    run = f"penstock run {job.identity.pipeline} --flow {job.identity.flow} --begin-anew"
+    identity = job.identity
+    if job.rebuilds:
+        discard = f"penstock shadow {identity.pipeline} {identity.flow} --discard"
+        return f"give what was made of the old topic up with `{discard}`, and begin again"
+    run = f"penstock run {identity.pipeline} --flow {identity.flow} --begin-anew"
     return (
         f"let it begin anew with `{run}`, which forgets its checkpoint, its state and its ledger; "
         "results that were written stay"

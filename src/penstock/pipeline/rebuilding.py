@@ -1,35 +1,35 @@
 """Rebuilding: a flow's target made again from the log, beside the one at work, and put in its place."""
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cached_property
 
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.errors import DataLossError, FlowError, SinkError, TargetError
+from penstock.errors import FlowError, TargetError
 from penstock.identity import Identity
-from penstock.log import Broker, Table
+from penstock.log import Broker, Groups
 from penstock.log.archive.tiers import Tiers
 from penstock.log.ledger import Offsets
 from penstock.pipeline.attempt import replay_end
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.flow import Flow
 from penstock.pipeline.flow_run import Reporter, warned
+from penstock.pipeline.flow_status import forget_status
 from penstock.pipeline.generation import Generation, Generations
 from penstock.pipeline.job import Job, flow_job
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Planner
 from penstock.pipeline.runner import Runner, chosen, registry_of
 from penstock.pipeline.state import is_stateful
+from penstock.pipeline.whole_log import IN_KAFKA, refuse_lost
 from penstock.points import reach
 from penstock.settings import Settings
 from penstock.targets.target import Target
 
 _LANES = 2
 _TICK = 0.2
-_IN_KAFKA = {"startingOffsets": "earliest"}  # as far back as Kafka goes, though an archive goes further
 IsStopped = Callable[[], bool]
 
 
@@ -94,7 +94,7 @@ class _Rebuild:
 
     def run(self, wanted: Wanted) -> Rebuilt:
         self._refuse_unfit(wanted)
-        known = self._generations.read()
+        known = self._generations.read_for("rebuild")
         if not known.swapping:
             known = self._build(known, wanted)
         if known.built is None or self._is_stopped():
@@ -133,6 +133,12 @@ class _Rebuild:
 
     def _build(self, known: Generation, wanted: Wanted) -> Generation:
         until = wanted.until.astimezone(UTC).isoformat() if wanted.until is not None else ""
+        if known.shadow and not wanted.discard:
+            raise FlowError(
+                f"flow {self._label!r} has a shadow",
+                hint=f"swap it in, or give it up: `penstock shadow {self._pipeline.name} {self._flow.name} "
+                "--discard`",
+            )
         if wanted.discard and known.building is not None:
             known = self._noted(known, known.without_rebuild())
         if known.building is not None and (known.until, known.made_by) != (until, self._made_by):
@@ -155,11 +161,14 @@ class _Rebuild:
         return after
 
     def _built(self, known: Generation, wanted: Wanted) -> Offsets:
-        """Run the flow over the log: without state in one batch, with state as a stream that ends."""
+        """Run the flow over the log: without state in one batch, with state as a stream that ends.
+
+        The stream of a projection begins with what its newest snapshot and the records behind it come to.
+        """
         job = self._job(known)
         if self._keeps_state:
             flow = job.flow.in_mode("stream")
-            flow = replace(flow, options={**_IN_KAFKA, **flow.options}) if wanted.partial else flow
+            flow = replace(flow, options={**IN_KAFKA, **flow.options}) if wanted.partial else flow
             self._run(replace(job, flow=flow))
             return {}  # where it stands is in its checkpoint
         end = _ends(self._flow, self._settings, wanted.until)
@@ -204,77 +213,52 @@ class _Rebuild:
     @property
     def _made_by(self) -> str:
         """What a rebuild that is taken up again has to have in common with itself."""
-        return f"{self._flow.version} {self._rows.schema.simpleString()}"
+        projection = self._flow.projection
+        tag = "" if projection is None else f" {projection.tag}"
+        return f"{self._flow.version} {self._rows.schema.simpleString()}{tag}"
 
     def _swap(self, known: Generation) -> None:
         """Shut the present writer out, put the new contents in place, and let the flow go on behind them."""
         if not known.swapping:
             self._shut_out(known.current)
             known = self._noted(known, replace(known, swapping=True))
+        self._shut_out(known.current)  # again: it may have been started in between
         reach("rebuild.swapping", self._label)
+        self._publish_position(known)  # whoever waits for the view waits for the rebuilt one from here on
         try:
             self._target.swap(self._target.beside(f"g{known.building}"), self._settings)
         except TargetError:  # it has changed nothing
             self._noted(known, replace(known, swapping=False))
             raise
         reach("rebuild.swapped", self._label)
+        self._publish_position(known)  # again: the former writer may have published its last one meanwhile
         self._noted(known, known.swapped())
-        if known.former is not None:
+        if known.former is not None and known.former != known.building:
             self._forget(known.former)
+            if known.kept:  # by the swap of a shadow
+                self._target.beside(f"g{known.former}").remove(self._settings)
+        forget_status(self._settings, self._generations.of(known.current))
+
+    def _publish_position(self, known: Generation) -> None:
+        identity = self._generations.of(known.building or 0)
+        checkpoint = Checkpoint(self._spark, f"{identity.folder(self._settings.flows)}/checkpoint")
+        Groups(self._settings).place(identity.group, known.built or checkpoint.position())
 
     def _shut_out(self, generation: int) -> None:
-        """A flow that runs all the same must not write into what was rebuilt.
-
-        One whose target does not take the columns of today can't be opened with them: it notices by its
-        generation when it starts again.
-        """
+        """A flow that runs all the same must not write into what was rebuilt."""
+        if self._target.swap_shuts_out:
+            return
         identity, flow = self._generations.of(generation), self._flow.in_mode("stream")
         job = replace(flow_job(self._pipeline, flow, self._settings.namespace), identity=identity)
-        with suppress(TargetError, SinkError):  # one that is damaged can't be opened either
-            sink = job.sink(self._settings, self._rows.schema, _LANES)
-            sink.open()
-            sink.close()
+        sink = job.sink(self._settings, self._rows.schema, _LANES)
+        sink.take_over()
+        sink.close()
 
     def _forget(self, generation: int) -> None:
         """Remove checkpoints; those of the one that was at work stay, for whoever may still run with them."""
         folder = self._generations.of(generation).folder(self._settings.flows)
         for kind in ("checkpoint", "replay"):
             Checkpoint(self._spark, f"{folder}/{kind}").delete()
-
-
-def refuse_lost(flow: Flow, settings: Settings, until: datetime | None, *, partial: bool = False) -> None:
-    """Refuse a rebuild that the log is not enough for: events were deleted, or compacted away."""
-    if partial:
-        return
-    broker, tiers = Broker(settings), Tiers(settings)
-    for topic in (*flow.reads.values(), *flow.looks_up.values()):
-        policy = broker.topic(topic.name).config.get("cleanup.policy", "delete")
-        if "delete" in policy and not tiers.is_whole(topic.name):
-            raise DataLossError(
-                f"the oldest events of {topic.name!r} were deleted: a rebuild would lack what came of them",
-                hint="an archive of the topic would have kept them; do without them: --partial",
-            )
-        if "compact" in policy:
-            is_table = isinstance(topic, Table)
-            _refuse_compacted(topic.name, broker.topic(topic.name).config, until, is_table=is_table)
-
-
-def _refuse_compacted(
-    name: str, config: Mapping[str, str], until: datetime | None, *, is_table: bool
-) -> None:
-    """A compacted topic has every change for as long as its lag; behind it, the last one of each key."""
-    if not is_table:
-        raise DataLossError(
-            f"{name!r} is compacted, and read as a stream of events: those of before may be gone",
-            hint="read it as a Table, or do without them: --partial",
-        )
-    lag = timedelta(milliseconds=int(config.get("min.compaction.lag.ms", "0")))
-    if until is not None and until < datetime.now(UTC) - lag:
-        raise DataLossError(
-            f"{name!r} keeps every change for {lag} (min.compaction.lag.ms), and {until} is longer ago: "
-            "values of then may be compacted away",
-            hint="bring the changes back from an archive of the topic, or choose a later moment",
-        )
 
 
 def _ends(flow: Flow, settings: Settings, until: datetime | None) -> Offsets:

@@ -6,9 +6,10 @@ from pyspark.sql import DataFrame
 
 from penstock.errors import FlowError, LedgerError
 from penstock.log.ledger import Batch, Entry, Offsets
-from penstock.pipeline.checkpoint import Checkpoint
+from penstock.pipeline.checkpoint import Checkpoint, is_within
 from penstock.pipeline.job import Job
 from penstock.pipeline.malformed import observed_in
+from penstock.pipeline.pinning import PASSED
 from penstock.pipeline.plan import Planner, Span
 from penstock.pipeline.read_topics import ReadTopics
 from penstock.pipeline.state import is_stateful
@@ -61,8 +62,11 @@ class Recovery:
         batches = [entry.batch for entry in entries if entry.batch is not None]
         last = self._last(batches)
         self._topics.refuse_made_again(last.topics)
+        self._refuse_before_cut(last)
         self._checkpoint.delete()
         self._topics.open()
+        if self._job.cut is not None:
+            self._checkpoint.write(PASSED, self._job.cut.mark)
         reach("flow.recovering", self._job.label)
         if any(entry.batch != last for entry in entries):
             self._write_again(sink, last, before_commit)
@@ -72,6 +76,17 @@ class Recovery:
         span = Span(batch.start, batch.end, as_table=True)
         frame = self._planner.rows(self._job.flow, self._job.label, span)
         sink.write(frame, batch, lambda run: before_commit(batch, observed_in(run)))
+
+    def _refuse_before_cut(self, last: Batch) -> None:
+        """Refuse a flow that has not come to where it was swapped in: it would repeat what is written."""
+        cut = self._job.cut
+        if cut is not None and not is_within(cut.position, last.end):
+            identity = self._job.identity
+            raise FlowError(
+                f"flow {self._job.label!r} lost its checkpoint before it had come to where it was swapped in",
+                hint="put the former version back: `penstock rollback "
+                f"{identity.pipeline} {identity.flow}`; or bring the checkpoint back from a copy",
+            )
 
     def _last(self, batches: list[Batch]) -> Batch:
         """The batch that all others came before; their numbers don't say, as a new checkpoint counts anew."""

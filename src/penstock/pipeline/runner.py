@@ -19,21 +19,25 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from penstock.documents import JsonObject
+from penstock.durations import duration
 from penstock.errors import EngineError, FlowError
 from penstock.identity import Identity
 from penstock.log import Broker, DeadLetters, Groups, apply
 from penstock.log.topic import DEAD_LETTERS
+from penstock.pipeline.batch_history import BatchHistory
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.flow import Flow
 from penstock.pipeline.flow_run import FlowRun, Reporter, warned
 from penstock.pipeline.generation import Generations
-from penstock.pipeline.job import Job, flow_job
+from penstock.pipeline.job import Cut, Job, flow_job
 from penstock.pipeline.malformed import Judge
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Planner, named_topics
 from penstock.pipeline.positions import Positions
 from penstock.pipeline.progress import Progress, ProgressStore
-from penstock.process.spark.session import session, shuffle_parts
+from penstock.pipeline.reported import Reported
+from penstock.pipeline.status_publisher import StatusPublisher
+from penstock.process.spark.session import counts_state_rows, session, shuffle_parts
 from penstock.registry import Registry
 from penstock.settings import Settings
 from penstock.targets.target import Mode
@@ -90,7 +94,7 @@ class Runner:
         at_work = given or [self._at_work(flow) for flow in self._flows]
         planner = Planner(self.spark, settings, self._registry, counting=True)
         judge = Judge(Identity.of_dead_letters(settings.namespace, pipeline.name), planner)
-        gate = threading.Semaphore(_STARTING)
+        gate, counts = threading.Semaphore(_STARTING), counts_state_rows(self.spark)
         self.runs = {
             job.flow.name: FlowRun(
                 job,
@@ -103,9 +107,11 @@ class Runner:
                 begin_anew,
                 report or warned,
                 gate,
+                history=BatchHistory(counts_rows=counts),
             )
             for job in at_work
         }
+        self._status = StatusPublisher(settings, pipeline.name, self.runs.values())
         self._warned = False
         self._listener = _Listener(self)
         self.spark.streams.addListener(self._listener)
@@ -113,6 +119,7 @@ class Runner:
     def start(self) -> None:
         for run in self.runs.values():
             run.start()
+        self._status.start()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until every flow has ended; the first failure is raised. False when time is up."""
@@ -134,6 +141,7 @@ class Runner:
         if not self._engine_is_gone:
             self._hear_out()
             self.spark.streams.removeListener(self._listener)
+        self._status.close()
         self._positions.close()
         self.progress.close()
         if self._registry is not None:
@@ -152,17 +160,19 @@ class Runner:
 
     def took(self, progress_report: JsonObject) -> None:
         """A batch of one of the pipeline's flows is finished."""
-        found = (each for each in self.runs.values() if each.job.label == progress_report["name"])
+        found = (each for each in self.runs.values() if each.job.query == progress_report["name"])
         run = next(found, None)
         if run is None:
             return
         run.progressed(progress_report)
-        progress = Progress.of(run.job.identity.owner, run.job.flow.name, progress_report)
+        named = run.job.query.removeprefix(f"{run.job.identity.owner}.")
+        progress = Progress.of(run.job.identity.owner, named, progress_report)
         if not run.job.rebuilds:
-            self._positions.reached(run.job.identity.group, progress.end)
+            every = max(duration(run.job.flow.trigger_interval).total_seconds(), progress.seconds)
+            self._positions.reached(run.job.identity.group, progress.end, every)
         self._keep(progress)
         if progress.rows and self._report is not None:
-            self._report(run.job.flow.name, str(progress))
+            self._report(run.job.flow.name, Reported.of(str(progress), batch=progress.batch))
 
     def _keep(self, progress: Progress) -> None:
         """A flow works without its progress being seen: that it can't be kept is logged once."""
@@ -221,7 +231,10 @@ class Runner:
     def _at_work(self, flow: Flow) -> Job:
         """The job of a flow in the generation that is at work."""
         job = flow_job(self.pipeline, flow, self._settings.namespace)
-        return replace(job, identity=Generations(self.spark, self._settings, job.identity).at_work())
+        generations = Generations(self.spark, self._settings, job.identity)
+        known = generations.read()
+        cut = Cut(known.cut, known.cut_watermark) if known.cut else None
+        return replace(job, identity=generations.at_work(), cut=cut)
 
     def _begins_behind_a_rebuild(self, job: Job) -> bool:
         """Whether a flow was rebuilt and has no checkpoint yet: its ledger has where it goes on."""

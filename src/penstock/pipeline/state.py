@@ -14,7 +14,7 @@ from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.job import Job
 from penstock.process.columns.lineage import Lineage
 from penstock.process.columns.side_output import SIDE_OUTPUT, STORED
-from penstock.process.spark.logical import Column, Node, logical_plan, optimised_plan
+from penstock.process.spark.logical import Column, Node, logical_plan, optimised_plan, topics_of
 from penstock.process.state.comparison import difficulties
 from penstock.process.state.description import StateDescription
 from penstock.process.state.pinned import Pins
@@ -29,6 +29,7 @@ _STATEFUL = (
     "Distinct",
     "GlobalLimit",
 )
+_SHADOW = "build its state anew in the shadow of the old one: `penstock shadow {0}`, `penstock swap {0}`"
 _ANEW = "begin anew: give the flow a new name, or run it once with `penstock run … --begin-anew`"
 _RENAMED = "undo the change; say of a field that was renamed by an upcaster of its topic"
 _UNUSED = "use no other fields of the events behind the step than before"
@@ -89,9 +90,7 @@ def compare_state(before: JsonObject, after: JsonObject) -> Iterator[Finding]:
 
 def _sources(plan: Node) -> list[str]:
     """The topics that a stream reads, in the order in which Spark counts its sources, if it shows them."""
-    relations = (node for node in plan.walk() if node.name == "StreamingRelationV2")
-    topics = (node.java.extraOptions().get("subscribe") for node in relations)
-    return list(dict.fromkeys(str(topic) for topic in topics if topic is not None))
+    return list(dict.fromkeys(topics_of(plan)))
 
 
 def _positions_are_swapped(before: JsonObject, after: JsonObject) -> bool:
@@ -125,12 +124,20 @@ def refuse_changed_state(
         if lost:
             message = "; ".join(str(each) for each in lost)
             hints = dict.fromkeys(each.hint or "undo the change" for each in lost)
+            words = f"{job.identity.pipeline} {job.identity.flow}"
             raise FlowError(
                 f"flow {job.label!r} has changed and can't go on with its checkpoint: {message}",
-                hint=f"{', '.join(hints)}, or {_ANEW}",
+                hint=f"{', '.join(hints)}, or {_instead(words, shadow=job.rebuilds)}",
             )
     if written is None or json.loads(written) != after:
         checkpoint.write(DESCRIPTION, json.dumps(after))
+
+
+def _instead(words: str = "PIPELINE FLOW", *, shadow: bool = False) -> str:
+    """What helps a flow whose state does not fit any more; `words` are what commands about it take."""
+    if shadow:
+        return f"give the shadow up and begin a new one: `penstock shadow {words} --discard`"
+    return f"{_SHADOW.format(words)}, or {_ANEW}"
 
 
 def is_stateful(frame: DataFrame) -> bool:
@@ -143,7 +150,10 @@ def unfit_state(error: str) -> FlowError | None:
     found = _REFUSED.search(error)
     if found is None:
         return None
-    return FlowError(f"Spark can't go on with the flow's state: {found[0]}", hint=f"{_RENAMED}, or {_ANEW}")
+    return FlowError(
+        f"Spark can't go on with the flow's state: {found[0]}",
+        hint=f"{_RENAMED}, or {_instead()}",
+    )
 
 
 def _is_stateful(node: Node) -> bool:

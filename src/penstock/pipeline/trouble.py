@@ -21,6 +21,12 @@ _LOSS = re.compile(
 )
 _STATE = re.compile(r"\[(?P<kind>CANNOT_LOAD_STATE_STORE\.\w+)\] (?P<what>[^\n]+)")
 _STATE_FILE = re.compile(r"FileNotFoundException: (?:File )?(?:file:)?(?P<file>\S*/state/\S+)")
+_REALTIME = re.compile(
+    r"\[STREAMING_REAL_TIME_MODE\.\w*NOT_(?:IN_ALLOWLIST|SUPPORTED)\] "
+    r"(?:Streaming real-time mode has the following limitation: )?"
+    r"(?P<what>.*?)\.?(?: To bypass|\s+SQLSTATE|\s*$)",
+    re.S,
+)
 _TIMESTAMP = re.compile(r"\[KAFKA_MALFORMED_RECORD_TIMESTAMP\] (?P<what>[^\n]+)")
 
 
@@ -75,6 +81,13 @@ def _lost_state(found: re.Match[str], job: Job, path: str) -> FlowError:
     )
 
 
+def _beyond_realtime(found: re.Match[str], job: Job, _: str) -> FlowError:
+    return FlowError(
+        f"flow {job.label!r} can't run in real-time mode: {_folded(found['what'])}",
+        hint="use stream mode, or split the flow into two with a topic between",
+    )
+
+
 def _strange_time(found: re.Match[str], job: Job, _: str) -> FlowError:
     return FlowError(
         f"flow {job.label!r} met a record that Spark can't read: {_folded(found['what'])}",
@@ -87,6 +100,7 @@ _MEANINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Job, str], Pens
     (_STATE, _lost_state),
     (_STATE_FILE, _lost_state),
     (_TIMESTAMP, _strange_time),
+    (_REALTIME, _beyond_realtime),
 )
 
 

@@ -29,6 +29,8 @@ from penstock.process.time.order import order_of
 from penstock.process.time.watermark import Watermark, as_watermark
 from penstock.process.windows.kept import EVENT
 
+__all__ = ["first"]
+
 _ROW, _KEY, _SEEN = "_row", "_key", "_seen"
 _LOG = (PARTITION, OFFSET, US)  # the order of the log
 

@@ -7,6 +7,7 @@ from penstock.testing.given import check_aggregate, given
 from penstock.testing.harness import CrashHarness, Report
 from penstock.testing.listener import PointListener
 from penstock.testing.proxy import Proxy
+from penstock.testing.recomputed import holds, recomputed
 from penstock.testing.topic_rows import Sent, Tombstone
 
 __all__ = [
@@ -20,6 +21,8 @@ __all__ = [
     "Tombstone",
     "check_aggregate",
     "given",
+    "holds",
     "points_of",
+    "recomputed",
     "wait_until_caught_up",
 ]

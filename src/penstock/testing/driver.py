@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -19,9 +20,11 @@ from penstock.pipeline import Pipeline
 from penstock.pipeline.ticks import Ticks
 from penstock.settings import Settings
 
+_LONGEST = 500  # letters of a line that is quoted
+
 
 class Driver:
-    """Runs `penstock run` for a pipeline; what it says is in `log`."""
+    """Runs `penstock run` for a pipeline, in a `folder`; what it says is in `log`."""
 
     def __init__(
         self,
@@ -32,6 +35,7 @@ class Driver:
         options: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
         name: str = "driver",
+        folder: Path | None = None,
     ) -> None:
         self.log = settings.data / "logs" / f"{pipeline}.{name}.log"
         plain = [f"{name}={value}" for name, value in settings.spark.items() if isinstance(value, str)]
@@ -40,6 +44,7 @@ class Driver:
             sys.executable, "-m", "penstock.cli", "run", pipeline, "-m", module, *spark, *options,
         ]  # fmt: skip
         self._environment = os.environ | settings.environment() | dict(environment or {})
+        self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -47,7 +52,12 @@ class Driver:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as said:
             self._process = subprocess.Popen(
-                self._command, env=self._environment, stdout=said, stderr=said, start_new_session=True
+                self._command,
+                env=self._environment,
+                cwd=self._folder,
+                stdout=said,
+                stderr=said,
+                start_new_session=True,
             )
 
     @property
@@ -60,8 +70,9 @@ class Driver:
         return self._process is not None and self._process.poll() is None
 
     def last_words(self, lines: int = 10) -> str:
-        """The end of what it has said."""
-        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+        """The end of what it has said; Spark's lines may be long."""
+        said = self.log.read_text(errors="replace").splitlines()[-lines:]
+        return "\n".join(line[:_LONGEST] for line in said)
 
     def kill(self) -> None:
         """End the whole of it with -9: the driver, its JVM, and the workers."""
@@ -111,13 +122,15 @@ def signal_all(pid: int, number: int) -> None:
             process.send_signal(number)
 
 
-def wait_until_caught_up(pipeline: Pipeline, settings: Settings, timeout: float) -> None:
-    """Wait until every flow has read, and committed, all that is in its topics.
+def wait_until_caught_up(
+    pipeline: Pipeline, settings: Settings, timeout: float, flows: Sequence[str] | None = None
+) -> None:
+    """Wait until every flow, or each of `flows`, has read, and committed, all that is in its topics.
 
     A flow with a watermark has then also read the tick of it.
     """
     deadline = time.monotonic() + timeout
-    readers = {name: list(flow.reads.values()) for name, flow in pipeline.flows.items()}
+    readers = {name: list(pipeline.flows[name].reads.values()) for name in flows or pipeline.flows}
     clean = 0
     while clean < 2:  # one flow may have fed another that was looked at before
         behind = [

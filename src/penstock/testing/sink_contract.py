@@ -31,12 +31,15 @@ class Crash(Exception):
     """The process would be dead at this point."""
 
 
-def crash_at(monkeypatch: pytest.MonkeyPatch, wanted: str) -> None:
-    """Let the driver die when it passes a point; executors are not concerned."""
+def crash_at(monkeypatch: pytest.MonkeyPatch, wanted: str, error: type[BaseException] = Crash) -> None:
+    """Let the driver die when it passes a point; executors are not concerned.
+
+    A flow tries again after a Crash; after an error that is no Exception it does not.
+    """
 
     def sent(_: str, line: str) -> None:
         if line.split()[1] == wanted:
-            raise Crash(wanted)
+            raise error(wanted)
 
     monkeypatch.setenv(points.VARIABLE, "nobody listens")
     monkeypatch.setattr(points, "_send", sent)
@@ -273,6 +276,21 @@ class ExactlyOnceContract(AtLeastOnceContract):
             put(zombie, batch(2, 20, 30))
         put(sink, batch(2, 20, 30), tries=3)
         assert self.holds(sink, range(30))
+
+    def test_who_takes_the_ledger_over_shuts_out_and_changes_nothing(
+        self, anew: Anew, put: Put, spark: SparkSession, settings: Settings, unique: str
+    ) -> None:
+        shut_out = anew()
+        put(shut_out, batch(0, 0, 10))
+        sink = self.make_sink(spark, settings, unique)
+        entries = sink.take_over()
+        assert entries
+        assert all(entry.batch == batch(0, 0, 10) for entry in entries)
+        sink.close()
+        with pytest.raises(FencedError):
+            put(shut_out, batch(1, 10, 20))
+        put(anew(), batch(1, 10, 20), tries=3)
+        assert self.holds(sink, range(20))
 
     def test_rows_are_written_at_most_once_on_request(self, anew: Anew, put: Put) -> None:
         sink = anew(guarantee="at-most-once")

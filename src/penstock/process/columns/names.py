@@ -1,6 +1,9 @@
 """Names of the platform's own columns: what goes with every event, and what operators put beside it."""
 
 SOURCE = "_source"  # where an event is in the log
+POSITION = ("topic", "partition", "offset")  # what identifies an event, of all that `_source` has
+POSITION_TYPE = "struct<topic:string,partition:int,offset:bigint>"
+JOINED = "joined"  # in `_source`: the places of further events that a row is of, where streams were joined
 DELETED = "_deleted"  # whether a change of a table is a deletion
 CHANGE = "_change"  # how a captured row came to be: operation, row before, commit
 ROW_MARKS = (SOURCE, DELETED, CHANGE)  # what a table's change has beside its row

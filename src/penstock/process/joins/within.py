@@ -12,7 +12,7 @@ from pyspark.sql.types import BooleanType, DataType, NumericType, StringType
 
 from penstock.durations import MICROSECOND, duration
 from penstock.errors import FlowError
-from penstock.process.columns.names import SOURCE, TIME
+from penstock.process.columns.names import JOINED, POSITION, POSITION_TYPE, SOURCE, TIME
 from penstock.process.columns.refusals import refuse_missing, refuse_unlike
 from penstock.process.time.order import timestamp
 from penstock.process.time.watermark import Watermark, as_watermark
@@ -158,10 +158,30 @@ class Within:
         return near
 
     def _source(self, rows: DataFrame) -> list[Column]:
-        """Where the result came from: the place of the event that was joined, or of the one that is there."""
-        if not all(SOURCE in frame.columns for frame in (rows, self.other)):
+        """Where the result came from: the place of the event that was joined, or of the one that is there,
+        and those of all others that it is of: two pairs with one event may well give the same row.
+        """
+        frames = (rows, self.other)
+        if not all(SOURCE in frame.columns for frame in frames):
             return []
-        return [F.coalesce(*(F.col(name)[SOURCE] for name in self.names)).alias(SOURCE)]
+        sources = [F.col(name)[SOURCE] for name in self.names]
+        others = [place for each in zip(sources, frames, strict=True) for place in _further_places(*each)]
+        joined = F.concat(F.array(_second_place(*sources)), *others)
+        source = F.coalesce(*(each.dropFields(JOINED) for each in sources))
+        return [source.withField(JOINED, joined).alias(SOURCE)]
+
+
+def _second_place(left: Column, right: Column) -> Column:
+    """The place of the right event where the left one is there, too."""
+    place = F.struct(*(right[part].alias(part) for part in POSITION))
+    return F.when(left.isNotNull() & right.isNotNull(), place)
+
+
+def _further_places(source: Column, rows: DataFrame) -> list[Column]:
+    """The places of the events that were joined before."""
+    if JOINED not in rows.select(f"{SOURCE}.*").columns:
+        return []
+    return [F.coalesce(source[JOINED], F.array().cast(f"array<{POSITION_TYPE}>"))]
 
 
 def _never_null(key: Column, type: DataType) -> Column:

@@ -93,6 +93,13 @@ def keeps_order(plan: Node) -> bool:
     return plan.name.startswith(_NARROW) and all(map(keeps_order, plan.children))
 
 
+def topics_of(plan: Node) -> list[str]:
+    """The topics that a stream reads, in the order of its plan, each as often as it is read."""
+    relations = (node for node in plan.walk() if node.name == "StreamingRelationV2")
+    topics = (node.java.extraOptions().get("subscribe") for node in relations)
+    return [str(topic) for topic in topics if topic is not None]
+
+
 def _node(java: Java) -> Node:
     children = tuple(_node(child) for child in _items(java.children()))
     return Node(str(java.nodeName()), bool(java.isStreaming()), children, java)

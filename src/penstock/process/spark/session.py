@@ -17,6 +17,7 @@ from penstock.process.spark.java_output import start_java
 from penstock.process.spark.unsignalled import unsignalled
 from penstock.settings import Secret, Settings, guard, reveal
 
+_COUNTING = "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows"
 # Real-time mode needs RocksDB and checkpoint format 2, which also keeps a zombie task from spoiling state.
 _STATE = {
     "spark.sql.streaming.stateStore.providerClass": (
@@ -26,7 +27,7 @@ _STATE = {
     # A real-time flow that is killed in its first batch leaves state that no batch knows of: it is not read.
     "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
+    _COUNTING: "false",
     # One row out for each row in, as in real-time mode: a keyed rule sees every event, not each batch's last.
     "spark.sql.streaming.useStreamlineAggregator": "true",
     # The batching delay of a result in the shuffle: with less, the machine is busy with small messages.
@@ -48,6 +49,8 @@ _FOR_JAVA = ("JavaOptions", ".memory", "ClassPath", "LibraryPath")
 _SPARKS_REDACTION = "(?i)secret|password|token|access[.]?key"
 _PLAIN = {
     "spark.executor.defaultJavaOptions": f"{_LIMITS} {_COMPILED}",
+    # Where a column was made, for error texts: eight more calls to Java for each, and a flow has a thousand.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.scheduler.mode": "FAIR",
     "spark.python.daemon.module": "penstock.process.spark.daemon",
     # A flow has dozens of generated classes: what does not fit is compiled anew for every batch.
@@ -64,6 +67,12 @@ def shuffle_parts(settings: Settings | None = None) -> int:
     """Into how many parts keyed state is split, unless it is said: as many as there are cores."""
     given = settings.spark.get("spark.sql.shuffle.partitions") if settings else None
     return int(reveal(given) if given else os.cpu_count() or 2)
+
+
+def counts_state_rows(spark: SparkSession) -> bool:
+    """Return whether Spark's reports say how many rows state has; where it does not count, they say 0."""
+    is_rocksdb = "RocksDB" in str(spark.conf.get("spark.sql.streaming.stateStore.providerClass"))
+    return not is_rocksdb or str(spark.conf.get(_COUNTING, "true")).lower() == "true"
 
 
 def session(

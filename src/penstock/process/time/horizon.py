@@ -51,6 +51,11 @@ def up_to(watermark: datetime) -> Iterator[Horizon]:
         _horizon.reset(before)
 
 
+def is_bounded() -> bool:
+    """Whether replays that are planned here leave something out."""
+    return _horizon.get() is not None
+
+
 def passed(rows: DataFrame, time: Column) -> DataFrame:
     """Return the rows that the watermark has passed; all of them without a horizon."""
     horizon = _horizon.get()

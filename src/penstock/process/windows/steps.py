@@ -28,8 +28,8 @@ class WindowStep:
     def __call__(self, kept: pl.DataFrame | None, rows: pl.DataFrame, last: int, now: int) -> Stepped:
         last, now = max(last, self.begins), max(now, self.begins)
         timeless = pl.col(US).is_null()
-        taken = self.windows.take(kept, _widened(rows.filter(~timeless), self.windows.aggregates), last, now)
-        results = _narrowed(self.windows.finished(taken.results))
+        taken = self.windows.take(kept, widened(rows.filter(~timeless), self.windows.aggregates), last, now)
+        results = narrowed(self.windows.finished(taken.results))
         if self.side_output is None:
             dropped = taken.late.height + rows.filter(timeless).height
             return Stepped(taken.kept, results, taken.timer, dropped, taken.missed)
@@ -50,7 +50,7 @@ class FoldedStep:
         last, now = max(last, self.begins), max(now, self.begins)
         timeless = pl.col(self.windows.place).is_null()
         taken = self.windows.take_folded(kept, rows.filter(~timeless), last, now)
-        results = _narrowed(self.windows.finished(taken.results))
+        results = narrowed(self.windows.finished(taken.results))
         dropped = pl.concat([taken.late, rows.filter(timeless)]).select(pl.col(ROWS).sum()).item()
         return Stepped(taken.kept, results, taken.timer, int(dropped), taken.missed)
 
@@ -62,15 +62,17 @@ class PaneFold:
     windows: Panes
 
     def __call__(self, rows: pl.DataFrame) -> pl.DataFrame:
-        return self.windows.folded(_widened(rows, self.windows.aggregates))
+        return self.windows.folded(widened(rows, self.windows.aggregates))
 
 
-def _widened(rows: pl.DataFrame, aggregates: Mapping[str, Aggregate]) -> pl.DataFrame:
+def widened(rows: pl.DataFrame, aggregates: Mapping[str, Aggregate]) -> pl.DataFrame:
+    """Rows whose whole numbers have room for sums."""
     whole = [name for name, each in aggregates.items() if each.wide and rows.schema[name].is_integer()]
     return rows.with_columns(pl.col(whole).cast(pl.Int128))
 
 
-def _narrowed(results: pl.DataFrame) -> pl.DataFrame:
+def narrowed(results: pl.DataFrame) -> pl.DataFrame:
+    """Results whose whole numbers have 64 bits, or an error that names one that has more."""
     try:
         return results.with_columns(pl.col(pl.Int128).cast(pl.Int64))
     except pl.exceptions.InvalidOperationError as error:

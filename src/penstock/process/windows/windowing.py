@@ -31,6 +31,7 @@ from penstock.process.windows.shape import Fixed, Session, Shape, Sliding
 Emit = Literal["final", "early"]
 Transform = Callable[[DataFrame], DataFrame]
 PROCESSING_TIME = "processing time"
+"""As `time=`: windows of the time at which Spark takes an event in."""
 _KINDS = {"final": ON_TIME, "early": "early"}
 
 

@@ -15,8 +15,10 @@ _COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timest
 _S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem"
 
 
-def archived_rows(spark: SparkSession, history: History, parts: Mapping[int, list[Part]]) -> DataFrame:
-    """Return the rows of parts of segments, partition by partition in the order of the log.
+def archived_rows(
+    spark: SparkSession, history: History, parts: Mapping[int, list[Part]], *, ordered: bool = True
+) -> DataFrame:
+    """Return the rows of parts of segments, if `ordered` partition by partition in the order of the log.
 
     The files are sorted by key: they are read as they are, and sorted by offset in a task for some of them.
     """
@@ -24,8 +26,10 @@ def archived_rows(spark: SparkSession, history: History, parts: Mapping[int, lis
     _refuse_unreachable(spark, history)
     files = sorted({history.storage.uri(each.segment.path) for each in every})
     rows = spark.read.parquet(*files).where(~_is_beyond(every))
-    groups = _grouped(every)
     named = rows.withColumn("topic", F.lit(history.archive.topic)).select(*_COLUMNS)
+    if not ordered:
+        return named
+    groups = _grouped(every)
     numbered = named.withColumn("_task", _number(groups))
     spread = numbered.repartitionById(len(groups), F.col("_task"))
     return spread.sortWithinPartitions("partition", "offset").drop("_task")

@@ -149,11 +149,21 @@ def all_of(conditions: list[Column]) -> Column:
 
 
 def _list(item: Kind, target: DataType, seen: Seen, type: DataType) -> Column:
+    if item == Scalar(str) and seen.texts and isinstance(type, StringType):
+        return _texts(seen.column)
+
     def value(each: Column) -> Column:
         return coerced(item, target, seen.of(each, type))
 
     good = F.forall(seen.column, lambda each: fits(item, seen.of(each, type), value(each)))
     return F.when(good, F.transform(seen.column, value))
+
+
+def _texts(column: Column) -> Column:
+    """Texts are as they were read, if none is null; asked without a lambda, of which Spark compiles none."""
+    null = F.array(F.lit(None).cast("string"))
+    whole = (F.size(column) == 0) | (F.size(F.array_except(null, column)) == 1)
+    return F.when(whole, column)
 
 
 def _map(kind: Kind, target: DataType, seen: Seen, type: DataType) -> Column:

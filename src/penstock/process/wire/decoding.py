@@ -16,7 +16,7 @@ from penstock.log import Table, Topic
 from penstock.process.wire.coercion import Seen, coerced
 from penstock.process.wire.event_fields import EventFields
 from penstock.process.wire.known_schemas import KnownSchemas
-from penstock.process.wire.parsing import MARK, SCHEMA_ID, Parser, mark, parsers, schema_id
+from penstock.process.wire.parsing import MARK, SCHEMA_ID, Parser, mark, parsers, schema_id, texts
 from penstock.schemas import spark_schema
 from penstock.schemas.upcasting import Native
 
@@ -43,6 +43,7 @@ def decoded(rows: DataFrame, topic: Topic[Any], known: KnownSchemas) -> DataFram
     """
     found = parsers(topic, known.schemas)
     rows = rows.select(*KAFKA, schema_id().alias(SCHEMA_ID), mark(topic).alias(MARK))
+    rows = rows.select("*", *texts(topic))
     rows = rows.select("*", *(parser.parsed.alias(parser.name) for parser in found))
     drafts = [
         _draft(rows, topic, parser) for parser in found if parser.refusal is None and not parser.decides

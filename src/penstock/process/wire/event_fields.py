@@ -7,7 +7,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import NullType
 
-from penstock.events.kinds import Field, fields_of
+from penstock.events.kinds import Choice, Field, Kind, Maybe, fields_of
 from penstock.process.wire.coercion import Seen, coerced, field_fits, filled
 from penstock.schemas import spark_schema
 
@@ -49,11 +49,19 @@ class EventFields:
         types = spark_schema(self.cls)
         for field in fields_of(self.cls):
             good = field_fits(field, self.of(field), F.col(self.name)[field.name])
-            type = types[field.name].dataType.simpleString()
-            said = f"field {field.name!r} is missing or not {type}{note(field)}"
+            wanted = _wanted(field.kind, types[field.name].dataType.simpleString())
+            said = f"field {field.name!r} is missing or not {wanted}{note(field)}"
             fault = fault.when(~good, F.lit(said))
         return fault
 
     def of(self, field: Field) -> Seen:
         """What was read for a field; one that was not there is null."""
         return self.seen.get(field.name) or Seen(F.lit(None), NullType(), texts=False)
+
+
+def _wanted(kind: Kind, type: str) -> str:
+    """What a field takes: a type, or one of a few words."""
+    inner = kind.inner if isinstance(kind, Maybe) else kind
+    return (
+        f"one of {', '.join(str(each.value) for each in inner.enum)}" if isinstance(inner, Choice) else type
+    )

@@ -1,5 +1,6 @@
 """Decoded rows as typed events, or as the dead letters of those that could not be decoded."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation
@@ -24,6 +25,7 @@ def typed(
     known: KnownSchemas,
     *,
     counted: str | Observation | None = None,
+    observed: Sequence[Column] = (),
     strict: bool = False,
 ) -> DataFrame:
     """Return the rows that can be decoded, as the columns of the event class and `_source`.
@@ -35,14 +37,14 @@ def typed(
 
     Values are refused as Python's codecs refuse them, but for what would cost too much to see in JSON: what
     stands where a text is expected is taken as its JSON, and a null where there is a default is the default.
-    With `counted`, Spark observes under that name how many rows were left out. With `strict` none is: the
-    first one stops the query.
+    With `counted`, Spark observes under that name how many rows were left out, and what is to be `observed`.
+    With `strict` none is left out: the first one stops the query.
     """
     read = _decoded(rows, topic, known)
     if strict:
         read = read.withColumn(ERROR, _refused())
     if counted is not None:
-        read = read.observe(counted, F.count_if(F.col(ERROR).isNotNull()).alias("malformed"))
+        read = read.observe(counted, F.count_if(F.col(ERROR).isNotNull()).alias("malformed"), *observed)
     columns = [
         F.col(EVENT)[name].alias(name, metadata=lineage.to_metadata(name))
         for name, lineage in lineages(topic).items()

@@ -1,6 +1,6 @@
 """The target: results as the rows that Kafka's sink takes, each to its topic, with where it came from."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -10,7 +10,7 @@ from pyspark.sql.types import NullType, StructType
 from penstock.errors import FlowError
 from penstock.events.event import time_field
 from penstock.log import Table, Topic
-from penstock.process.columns.names import END, FINAL, HEADERS, SOURCE
+from penstock.process.columns.names import END, FINAL, HEADERS, JOINED, POSITION, SOURCE
 from penstock.process.columns.side_output import SIDE_OUTPUT, STORED
 from penstock.process.wire.route import Route, check_columns
 from penstock.schemas import NumberedSchema
@@ -19,7 +19,6 @@ MADE_BY = "penstock.made-by"
 SPREAD, ORDER = "_spread", "_order"
 MESSAGE = "_message"
 MESSAGE_TYPE = f"struct<topic:string,key:binary,value:binary,headers:{HEADERS},{SPREAD}:bigint>"
-_PARTS = ("topic", "partition", "offset")
 EXACT_JSON = {
     "timeZone": "UTC",
     "ignoreNullFields": "false",
@@ -38,6 +37,7 @@ def encoded(
     one_to_one: bool = False,
     shuffled: bool = False,
     maker: str | None = None,
+    passed_on: Sequence[str] = (),
 ) -> DataFrame:
     """Return a flow's results as Kafka's rows: topic, key, value and headers, and where its sink puts them.
 
@@ -48,7 +48,7 @@ def encoded(
     What can't be as described raises a FlowError now; a row that has no place in its topic, such as one with
     a null in a required field, fails the query when it comes. Rows whose `_side_output` is set go to the
     topic of that name. Without an `id`, one is made, as `with_id` says. `maker` is what results say they were
-    made by, the flow unless it is said.
+    made by, the flow unless it is said; `passed_on` names headers that they have of their event.
     """
     results, named = with_id(results, flow, one_to_one=one_to_one), schemas or {}
     routes = [Route("_result", topic, flow, None, _schema(topic, flow, named))]
@@ -56,7 +56,8 @@ def encoded(
         routes += _side_routes(side_outputs or {}, flow, named)
     check_columns(results.schema, [route.topic for route in routes], flow)
     schema = results.schema
-    own = [_headers(schema, maker or flow).alias("headers"), _spread(schema).alias(SPREAD)]
+    headers = _headers(schema, flow, maker or flow, passed_on)
+    own = [headers.alias("headers"), _spread(schema).alias(SPREAD)]
     if shuffled and (SOURCE in schema.names or _are_windows(schema) or not isinstance(topic, Table)):
         own.append(_order(schema, routes).alias(ORDER))
     made = _with_events(results, routes).select(_routed(schema, routes, flow).alias(MESSAGE), *own)
@@ -71,6 +72,7 @@ def with_messages(
     schemas: Mapping[str, NumberedSchema],
     one_to_one: bool = False,
     maker: str | None = None,
+    passed_on: Sequence[str] = (),
 ) -> DataFrame:
     """Return results for a table, with the message of each that goes to a topic instead in `MESSAGE`."""
     results = with_id(results, flow, one_to_one=one_to_one)
@@ -83,7 +85,7 @@ def with_messages(
         nothing = F.lit(None).cast(MESSAGE_TYPE)
         return results.withColumn(MESSAGE, nothing)
     schema, routes = results.schema, _side_routes(side_outputs, flow, schemas)
-    message, headers = _routed(schema, routes, flow), _headers(schema, maker or flow)
+    message, headers = _routed(schema, routes, flow), _headers(schema, flow, maker or flow, passed_on)
     placed = message.withField("headers", headers).withField(SPREAD, _spread(schema))
     routed = F.when(F.col(SIDE_OUTPUT).isNotNull(), placed)
     kept = [F.col(f"`{name}`") for name in results.columns if name != SIDE_OUTPUT]
@@ -94,13 +96,15 @@ def with_id(results: DataFrame, flow: str, *, one_to_one: bool = False) -> DataF
     """Return results with an `id`: the same for the same row of the same flow, whenever it is made.
 
     Where an event has at most one result (`one_to_one`), flow and source make the id; otherwise it is made of
-    the source and of what the row holds.
+    the source and of what the row holds. The source of a join of streams may name all events of a row.
     """
     if "id" in results.columns:
         return results
     parts = [F.lit(flow).alias("flow")]
     if SOURCE in results.columns:
-        parts += [F.col(SOURCE)[part].alias(part) for part in _PARTS]
+        source = results.schema[SOURCE].dataType
+        known = [JOINED] if isinstance(source, StructType) and JOINED in source.names else []
+        parts += [F.col(SOURCE)[part].alias(part) for part in (*POSITION, *known)]
     if not (one_to_one and SOURCE in results.columns):
         parts.append(_held(results).alias("row"))
     return results.select(F.md5(F.to_json(F.struct(*parts), EXACT_JSON)).alias("id"), "*")
@@ -109,8 +113,8 @@ def with_id(results: DataFrame, flow: str, *, one_to_one: bool = False) -> DataF
 def with_order(results: DataFrame) -> DataFrame:
     """Return results with their `_order`: that of the log, or of windows that end one after the other."""
     kind = results.schema[SOURCE].dataType if SOURCE in results.columns else None
-    if isinstance(kind, StructType) and {*_PARTS} <= {*kind.names}:
-        return results.withColumn(ORDER, F.struct(*(F.col(SOURCE)[part] for part in _PARTS)))
+    if isinstance(kind, StructType) and {*POSITION} <= {*kind.names}:
+        return results.withColumn(ORDER, F.struct(*(F.col(SOURCE)[part] for part in POSITION)))
     return results.withColumn(ORDER, F.struct(END)) if _are_windows(results.schema) else results
 
 
@@ -174,11 +178,26 @@ def _order(schema: StructType, routes: list[Route]) -> Column:
     return F.coalesce(F.col(SOURCE)["offset"], at) if SOURCE in schema.names else at
 
 
-def _headers(schema: StructType, maker: str) -> Column:
+def _headers(schema: StructType, flow: str, maker: str, passed_on: Sequence[str]) -> Column:
+    if passed_on:
+        _check_has_headers(schema, flow, passed_on)
     if SOURCE not in schema.names:
         return F.array(made_by(maker))
-    source = F.concat_ws("/", *(F.col(SOURCE)[part].cast("string") for part in _PARTS))
-    return F.array(made_by(maker, F.when(F.col(SOURCE).isNotNull(), source)))
+    source = F.concat_ws("/", *(F.col(SOURCE)[part].cast("string") for part in POSITION))
+    own = F.array(made_by(maker, F.when(F.col(SOURCE).isNotNull(), source)))
+    if not passed_on:
+        return own
+    theirs = F.filter(F.col(SOURCE)["headers"], lambda each: each["key"].isin(*passed_on))
+    return F.concat(own, F.coalesce(theirs, F.array().cast(HEADERS)))
+
+
+def _check_has_headers(schema: StructType, flow: str, passed_on: Sequence[str]) -> None:
+    source = schema[SOURCE].dataType if SOURCE in schema.names else None
+    if not isinstance(source, StructType) or "headers" not in source.names:
+        raise FlowError(
+            f"flow {flow!r} passes on {', '.join(passed_on)}, but its results are of no one event",
+            hint=f"select {SOURCE!r} with them; a window or a view is of many events and has no headers",
+        )
 
 
 def made_by(maker: str, source: Column | None = None) -> Column:

@@ -1,11 +1,12 @@
 """Parsers: how the values that were written with one schema are parsed by Spark.
 
-A value is framed before it is parsed: a mark is put behind it, and has to be found there again. By itself
+A value is marked before it is parsed: a mark is put at its end, and has to be found there again. By itself
 neither of Spark's parsers would notice that a value does not end where its event does. The mark is a hash of
-the value, so that no value can hold its own mark.
+the value and of a secret that this process has: nobody can write a value that holds its own mark.
 """
 
 import json
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,11 +14,12 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
-from pyspark.sql.types import ArrayType, DataType, StringType, StructType
+from pyspark.sql.types import DataType, StringType, StructType
 
 from penstock.errors import InvalidSchemaError
 from penstock.log import Topic
 from penstock.process.wire.coercion import wire_schema
+from penstock.process.wire.json_text import json_text
 from penstock.process.wire.json_types import json_type
 from penstock.process.wire.protobuf import from_protobuf
 from penstock.process.wire.unknown_fields import unknown_field
@@ -25,13 +27,12 @@ from penstock.schemas import AvroCodec, JsonSchemaCodec, ProtobufCodec, Upcast, 
 from penstock.schemas.formats import CODECS
 from penstock.schemas.upcasting import upcasts_from
 
-SCHEMA_ID, MARK = "_schema", "_mark"
-_MARK_SIZE = 32  # bytes of an MD5 in hexadecimal digits
-_MARKED = "penstock mark"  # no class has a field of this name
-# Half a pair of surrogates, of which Jackson makes a question mark, and which Python refuses.
-_HALF_PAIR = r"\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]"
+SCHEMA_ID, MARK, TEXT = "_schema", "_mark", "_text"
+_MARK_SIZE = 16  # hexadecimal digits of 64 bits
+_SECRET = secrets.token_hex(16)
+MARKED, _BAD = "penstock mark", "penstock bad"  # no class has a field of these names
 _JSON_OPTIONS = {
-    "columnNameOfCorruptRecord": "bad",
+    "columnNameOfCorruptRecord": _BAD,
     "allowNonNumericNumbers": "false",
     "allowSingleQuotes": "false",
 }
@@ -66,7 +67,7 @@ class Parser:
     @property
     def value(self) -> Column:
         parsed = F.col(self.name)
-        return F.get(parsed["frame"], F.lit(1)) if self.texts else parsed["value"]
+        return parsed if self.texts else parsed["value"]
 
     @property
     def closed(self) -> Column:
@@ -74,19 +75,18 @@ class Parser:
         parsed = F.col(self.name)
         if not self.texts:
             return parsed["tail"].eqNullSafe(F.col(self.mark).cast("binary"))
-        ends = [F.get(parsed["frame"], F.lit(at))[_MARKED].eqNullSafe(F.col(self.mark)) for at in (0, 2)]
-        return ends[0] & ends[1] & (F.size(parsed["frame"]) == 3)
+        return parsed[MARKED].eqNullSafe(F.col(self.mark))
 
     @property
     def complete(self) -> Column:
         """Whether nothing in the value was left out because it is of another type."""
-        return F.col(self.name)["bad"].isNull() if self.texts else F.lit(True)
+        return F.col(self.name)[_BAD].isNull() if self.texts else F.lit(True)
 
 
 def parsers(topic: Topic[Any], schemas: Mapping[int, WrittenSchema]) -> list[Parser]:
     """Return one parser for plain JSON, else one for each schema that the topic's messages may have."""
     if topic.format == "json":
-        parsed = parse_json(F.col("value"), wire_schema(topic.event))
+        parsed = parse_json(F.col(TEXT), wire_schema(topic.event))
         return [Parser("_parsed", parsed, texts=True, unknown=_unknown(topic, F.col("value")))]
     return [_registered(topic, id, schema) for id, schema in schemas.items()]
 
@@ -104,8 +104,9 @@ def schema_ids(rows: DataFrame) -> DataFrame:
 
 
 def mark(topic: Topic[Any], name: str = "value") -> Column:
-    """Return what is put behind a value or a key."""
-    return F.md5(body(name) if topic.is_registered else F.col(name))
+    """Return what is put behind a value or a key; the hash is one of the fast ones, hence the secret."""
+    hashed = F.hex(F.xxhash64(F.lit(_SECRET), body(name) if topic.is_registered else F.col(name)))
+    return hashed if _is_json(topic) else F.lpad(hashed, _MARK_SIZE, "0")
 
 
 def body(name: str = "value") -> Column:
@@ -113,18 +114,23 @@ def body(name: str = "value") -> Column:
     return F.expr(f"substring({name}, 6)")
 
 
-def parse_json(body: Column, wanted: DataType, marked_by: str = MARK) -> Column:
-    """Parse a text between two marks, in a list: one that left the list and came back would lack a mark.
+def texts(topic: Topic[Any]) -> list[Column]:
+    """Return what JSON is parsed from, to be a column of its own: of a parser Spark compiles no argument."""
+    if not _is_json(topic):
+        return []
+    value = body() if topic.is_registered else F.col("value")
+    return [json_text(value, F.col(MARK), MARKED).alias(TEXT)]
 
-    In an object, a text could go on behind its event with other names, or with the same one.
-    """
-    text, mark = body.cast("string"), F.col(marked_by)
-    marked = [F.lit(f'{{"{_MARKED}":"'), mark, F.lit('"}')]
-    framed = F.concat(F.lit('{"frame":['), *marked, F.lit(","), text, F.lit(","), *marked, F.lit("]}"))
-    item = StructType(wanted.fields if isinstance(wanted, StructType) else []).add(_MARKED, StringType())
-    frame = StructType().add("frame", ArrayType(item)).add("bad", StringType())
-    good = F.is_valid_utf8(text) & ~_has_half_pair(text)
-    return F.when(good, F.from_json(framed, frame, _JSON_OPTIONS))
+
+def parse_json(text: Column, wanted: DataType) -> Column:
+    """Parse a text that has its mark; asked for twice, it stays the column that it is."""
+    fields = wanted.fields if isinstance(wanted, StructType) else []
+    frame = StructType([*fields]).add(MARKED, StringType()).add(_BAD, StringType())
+    return F.when(text.isNotNull(), F.from_json(text, frame, _JSON_OPTIONS))
+
+
+def _is_json(topic: Topic[Any]) -> bool:
+    return topic.format in ("json", "json-schema", "debezium-json")
 
 
 def parse_avro(body: Column, writer: str, reader: str, marked_by: str = MARK) -> Column:
@@ -152,7 +158,7 @@ def _registered(topic: Topic[Any], id: int, schema: WrittenSchema) -> Parser:
         parsed, unknown = parse_avro(body(), schema.text, schema.text if upcasts else own), None
     else:
         wanted = json_type(json.loads(schema.text)) if upcasts else wire_schema(topic.event)
-        parsed, unknown = parse_json(body(), wanted), _unknown(topic, body()) if is_own else None
+        parsed, unknown = parse_json(F.col(TEXT), wanted), _unknown(topic, body()) if is_own else None
     parsed = F.when(F.col(SCHEMA_ID) == id, parsed)
     return Parser(name, parsed, texts, id, schema.version, upcasts, unknown=unknown)
 
@@ -165,12 +171,6 @@ def _protobuf(topic: Topic[Any], id: int, schema: WrittenSchema) -> Parser:
     except InvalidSchemaError as error:
         return Parser(name, F.lit(None), texts=False, schema_id=id, refusal=error.message)
     return Parser(name, parsed, texts=False, schema_id=id, version=schema.version, decides=True)
-
-
-def _has_half_pair(text: Column) -> Column:
-    """An escaped backslash is no beginning of an escape; few texts have anything to look at."""
-    looks = text.contains("\\ud") | text.contains("\\uD")
-    return looks & F.replace(text, F.lit("\\\\"), F.lit("--")).rlike(_HALF_PAIR)
 
 
 def _avro_frame(schema: str) -> str:

@@ -24,11 +24,13 @@ def kafka_rows(
     end: Offsets | None = None,
     options: Mapping[str, str] | None = None,
     archived: bool = True,
+    ordered: bool = True,
 ) -> DataFrame:
     """Return the committed rows of topics, from `start` (or their beginning) on; a batch ends at `end`.
 
     A batch begins in the archives of topics whose beginning Kafka no longer has, unless `options` say where
-    it begins.
+    it begins. Those of a partition are in the order of the log, unless that is not needed: not `ordered`,
+    archived rows come as their files have them.
     """
     by_option = not start and any(name.startswith("starting") for name in options or {})
     if streaming or by_option or not archived:
@@ -36,7 +38,10 @@ def kafka_rows(
     found = Lacking.found(settings, topics, start, end)
     if found is None:
         return _from_kafka(spark, settings, topics, streaming, start, end, options)
-    rows = [archived_rows(spark, found.histories[name], parts) for name, parts in found.parts.items()]
+    rows = [
+        archived_rows(spark, found.histories[name], parts, ordered=ordered)
+        for name, parts in found.parts.items()
+    ]
     rows.append(_from_kafka(spark, settings, topics, streaming, found.start, found.end, options))
     return reduce(DataFrame.unionByName, rows)
 

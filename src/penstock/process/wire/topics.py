@@ -25,6 +25,7 @@ def read(
     options: Mapping[str, str] | None = None,
     start: Offsets | None = None,
     end: Offsets | None = None,
+    ordered: bool = True,
 ) -> DataFrame:
     """Return a topic's events as typed columns and `_source`: all that there are, or as a stream.
 
@@ -39,10 +40,20 @@ def read(
     Schemas of Avro and JSON Schema are those that the registry has now; a stream stops at one that is newer,
     and goes on with it when it is started again. `options` are those of Spark's Kafka source, as
     `startingOffsets`; without settings, those of `Settings.load()` are used. `start` and `end` are offsets by
-    topic and partition.
+    topic and partition. What is added up needs no order: with `ordered=False` archived events are not
+    brought into that of the log, which is a shuffle less.
     """
     chosen = settings or Settings.load()
-    rows = kafka_rows(spark, chosen, [topic.name], streaming=streaming, start=start, end=end, options=options)
+    rows = kafka_rows(
+        spark,
+        chosen,
+        [topic.name],
+        streaming=streaming,
+        start=start,
+        end=end,
+        options=options,
+        ordered=ordered,
+    )
     known = _known(topic, chosen, registry)
     return typed(rows, topic, known, counted=counted, strict=counted is None)
 

@@ -30,7 +30,7 @@ from penstock.process.wire.debezium.rows import row_fields, unavailable, underst
 from penstock.process.wire.decoding import ERROR, EVENT, KAFKA, applies, error_of, key_only
 from penstock.process.wire.event_fields import EventFields
 from penstock.process.wire.known_schemas import KnownSchemas
-from penstock.process.wire.parsing import MARK, SCHEMA_ID, Parser, mark, schema_id
+from penstock.process.wire.parsing import MARK, SCHEMA_ID, Parser, mark, schema_id, texts
 from penstock.schemas import spark_schema
 
 _WRITES, _DELETE, _TRUNCATE = ("c", "u", "r"), "d", "t"
@@ -63,6 +63,7 @@ def decoded_changes(rows: DataFrame, topic: Topic[Any], known: KnownSchemas) -> 
     """
     found = change_parsers(topic, known.schemas)
     rows = rows.select(*KAFKA, schema_id().alias(SCHEMA_ID), mark(topic).alias(MARK), *key_columns(topic))
+    rows = rows.select("*", *texts(topic))
     rows = rows.select("*", *(parser.parsed.alias(parser.name) for parser in found))
     good = [parser for parser in found if parser.refusal is None]
     rows = rows.select("*", *(part for parser in good for part in change_parts(rows, parser)))

@@ -22,7 +22,7 @@ from penstock.log import Topic
 from penstock.process.wire.coercion import Seen, coerced, wire_schema
 from penstock.process.wire.debezium.avro_schema import fields_in, with_logical_types
 from penstock.process.wire.debezium.json_values import COLUMNS
-from penstock.process.wire.parsing import SCHEMA_ID, Parser, body, parse_avro, parse_json
+from penstock.process.wire.parsing import SCHEMA_ID, TEXT, Parser, body, parse_avro, parse_json
 from penstock.schemas import SchemaKind, WrittenSchema, spark_schema
 
 OP, BEFORE, AFTER, COLUMN_TYPES = "op", "before", "after", "columns"
@@ -47,7 +47,7 @@ _SCHEMA = StructType().add("fields", ArrayType(_ROW))
 def change_parsers(topic: Topic[Any], schemas: Mapping[int, WrittenSchema]) -> list[Parser]:
     """Return one parser for JSON, which may have its schema beside it or not; else one for each schema."""
     if not topic.is_registered:
-        return [Parser("_parsed", parse_json(F.col("value"), _message(topic.event)), texts=True)]
+        return [Parser("_parsed", parse_json(F.col(TEXT), _message(topic.event)), texts=True)]
     return [_avro_parser(id, schema) for id, schema in schemas.items()]
 
 

@@ -12,8 +12,9 @@ from penstock.log import Topic
 from penstock.process.wire.coercion import Seen, coerced, wire_type
 from penstock.process.wire.debezium.avro_schema import fields_in
 from penstock.process.wire.decoding import not_known
+from penstock.process.wire.json_text import json_text
 from penstock.process.wire.known_schemas import KnownSchemas
-from penstock.process.wire.parsing import Parser, body, mark, parse_avro, parse_json, schema_id
+from penstock.process.wire.parsing import MARKED, Parser, body, mark, parse_avro, parse_json, schema_id
 from penstock.schemas import SchemaKind, WrittenSchema, spark_schema
 
 KEY_SCHEMA_ID, KEY_MARK = "_key_schema", "_key_mark"
@@ -29,7 +30,8 @@ def key_parsers(topic: Topic[Any], known: KnownSchemas) -> list[Parser]:
     if not topic.is_registered:
         bare = StructType().add(str(topic.key), wire_type(key_field(topic).kind))
         wanted = StructType([*bare.fields]).add("payload", bare)
-        return [Parser("_parsed_key", parse_json(F.col("key"), wanted, KEY_MARK), texts=True, mark=KEY_MARK)]
+        parsed = parse_json(json_text(F.col("key"), F.col(KEY_MARK), MARKED), wanted)
+        return [Parser("_parsed_key", parsed, texts=True, mark=KEY_MARK)]
     schemas = {**known.schemas, **known.keys}
     return [_avro_parser(id, each) for id, each in schemas.items() if _holds_key(topic, each)]
 
