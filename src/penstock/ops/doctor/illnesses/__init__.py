@@ -1,0 +1,1 @@
+"""What a system may suffer from: a file for each illness, with the function that finds it."""

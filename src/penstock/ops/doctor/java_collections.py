@@ -1,0 +1,75 @@
+"""The garbage collections of Java processes on this machine, by the figures that the JVM keeps."""
+
+import re
+import struct
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import psutil
+
+from penstock.ops.doctor.probes import Collections
+
+_ROOT = Path("/tmp")  # noqa: S108 the JVM writes there, whatever TMPDIR says
+_MAGIC = 0xCAFEC0C0
+_COLLECTOR = re.compile(r"sun\.gc\.collector\.\d+\.time")
+_FREQUENCY = "sun.os.hrt.frequency"
+_SHORT = 5.0  # seconds that say nothing
+Reading = Mapping[str, tuple[float, float]]  # by process: seconds in collections, and of its life
+
+
+def read_collections(processes: Iterable[str], host: str) -> Reading:
+    """Return how long the Java process below each of some processes has collected, and lived."""
+    found = {}
+    for process in set(processes):
+        where, _, pid = process.partition("/")
+        java = _java_below(int(pid)) if where == host and pid.isdigit() else None
+        counters = _counters(java) if java is not None else {}
+        if java is not None and _FREQUENCY in counters:
+            ticks = sum(value for name, value in counters.items() if _COLLECTOR.fullmatch(name))
+            found[process] = (ticks / counters[_FREQUENCY], max(0.001, time.time() - java.create_time()))
+    return found
+
+
+def shares(before: Reading, after: Reading) -> tuple[Collections, ...]:
+    """Return the share of collections between two readings, or else in the whole life of a process."""
+    return tuple(_share(process, before.get(process, (0.0, 0.0)), now) for process, now in after.items())
+
+
+def _share(process: str, before: tuple[float, float], now: tuple[float, float]) -> Collections:
+    since = before if now[1] - before[1] > _SHORT else (0.0, 0.0)
+    return Collections(process, (now[0] - since[0]) / (now[1] - since[1]), now[1] - since[1])
+
+
+def _java_below(pid: int) -> psutil.Process | None:
+    try:
+        below = psutil.Process(pid).children(recursive=True)
+        return next((each for each in below if each.name() == "java"), None)
+    except psutil.Error:
+        return None
+
+
+def _counters(java: psutil.Process) -> dict[str, int]:
+    """The JVM's own counters; one that keeps none, or whose format is another, has none."""
+    path = next(_ROOT.glob(f"hsperfdata_*/{java.pid}"), None)
+    try:
+        return parse_counters(path.read_bytes()) if path is not None else {}
+    except (OSError, struct.error):
+        return {}
+
+
+def parse_counters(data: bytes) -> dict[str, int]:
+    """Return the numbers in a JVM's performance data, by name."""
+    if len(data) < 32 or struct.unpack_from(">I", data)[0] != _MAGIC:
+        return {}
+    order = "<" if data[4] == 1 else ">"
+    at, count = struct.unpack_from(order + "ii", data, 24)
+    found: dict[str, int] = {}
+    for _ in range(count):
+        length, name_at, vector, kind = struct.unpack_from(order + "iiib", data, at)
+        value_at: int = struct.unpack_from(order + "i", data, at + 16)[0]
+        name = data[at + name_at : data.index(b"\0", at + name_at)].decode()
+        if kind == ord("J") and vector == 0:
+            found[name] = struct.unpack_from(order + "q", data, at + value_at)[0]
+        at += length
+    return found

@@ -1,0 +1,98 @@
+"""All consumer groups: their members, positions, and how their lag is judged."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from confluent_kafka import KafkaException, TopicPartition
+
+from penstock.errors import PenstockError
+from penstock.log import Broker, Groups
+from penstock.log.client import asking
+from penstock.log.commit_interval import interval_of
+from penstock.log.groups import GroupState, member_of
+from penstock.ops.lag.commit_log import CommitLog
+from penstock.ops.lag.judging import worst
+from penstock.ops.lag.lags import History, Lags
+from penstock.ops.lag.standing import Standing
+from penstock.ops.model import GroupStatus, PartitionLag
+from penstock.ops.questions import ask
+from penstock.ops.topic_statuses import Partition
+
+_PATIENCE = 10.0  # seconds for the positions of all groups
+
+
+@dataclass(frozen=True)
+class GroupQuestion:
+    """Asks for the groups; what is not answered is added to `unanswered`."""
+
+    lags: Lags
+    commits: CommitLog
+    unanswered: list[str] = field(default_factory=list)
+
+    def answer(self) -> tuple[GroupStatus, ...]:
+        """Return every consumer group by name."""
+        states = described(self.lags.broker, self.unanswered)
+        found = self._positions(states)
+        standings = [each for state in states for each in self._standings(state, found.get(state.group, ()))]
+        lags = self.lags.of(standings, self._history())
+        return tuple(_status(state, lags) for state in states)
+
+    def _standings(self, state: GroupState, positions: Iterable[TopicPartition]) -> Iterator[Standing]:
+        """Where a group stands in those partitions that there are."""
+        for each in positions:
+            topic = self.lags.topics.get(each.topic)
+            kept = None if topic is None else topic.partitions.get(each.partition)
+            if kept is not None:
+                place, every = (each.topic, each.partition), interval_of(each)
+                yield Standing(
+                    state.group, place, each.offset, kept, every=every, has_members=bool(state.members)
+                )
+
+    def _positions(self, states: Sequence[GroupState]) -> dict[str, list[TopicPartition]]:
+        groups = Groups(self.lags.settings)
+        missing: list[str] = []
+        asked = {state.group: partial(groups.committed, state.group) for state in states}
+        found = ask(asked, _PATIENCE, missing)
+        self.unanswered.extend(f"positions of group {each}" for each in missing)
+        return found
+
+    def _history(self) -> History | None:
+        try:
+            return self.commits.read()
+        except PenstockError as error:
+            self.unanswered.append(f"lag can't be judged without the history of commits: {error.message}")
+            return None
+
+
+def described(broker: Broker, unanswered: list[str]) -> list[GroupState]:
+    """Return all consumer groups with their members, asked for at once."""
+    with asking("list groups", broker.listener):
+        found = broker.wait(broker.admin.list_consumer_groups())
+    listed = {each.group_id: each.state.name.lower() for each in found.valid}
+    unanswered += [f"groups of a broker: {error}" for error in found.errors]
+    states = []
+    for group, future in (broker.admin.describe_consumer_groups(sorted(listed)) if listed else {}).items():
+        try:
+            answer = broker.wait(future)
+        except KafkaException as error:
+            unanswered.append(f"members of group {group}: {error.args[0].str()}")
+            states.append(GroupState(group, listed[group]))
+        else:
+            members = tuple(member_of(each) for each in answer.members)
+            states.append(GroupState(group, answer.state.name.lower(), members))
+    return sorted(states, key=lambda state: state.group)
+
+
+def _status(state: GroupState, lags: Mapping[Standing, PartitionLag]) -> GroupStatus:
+    own = tuple(
+        replace(lag, member=_reader(state, standing.partition))
+        for standing, lag in lags.items()
+        if standing.group == state.group
+    )
+    judgement = worst(each.judgement for each in own)
+    return GroupStatus(state.group, "consumer", state.state, state.members, own, judgement)
+
+
+def _reader(state: GroupState, partition: Partition) -> str | None:
+    return next((each.static_id or each.id for each in state.members if partition in each.partitions), None)
