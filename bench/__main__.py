@@ -6,14 +6,20 @@ import sys
 import psutil
 
 from bench import (
+    ads,
     backlog,
     capture,
+    console,
+    enrichment,
     flink,
     fraud,
+    fraud_batch,
     joins,
     kafka_sink,
     lake_sink,
+    lambda_kappa,
     latency,
+    leaderboard,
     log,
     lookup,
     postgres_sink,
@@ -22,6 +28,7 @@ from bench import (
     rules,
     search_sink,
     sourcing,
+    sourcing_large,
     state,
     windows,
 )
@@ -44,11 +51,19 @@ BENCHMARKS = {
     "lookup": lookup.main,
     "backlog": backlog.main,
     "fraud": fraud.main,
+    "fraud-batch": fraud_batch.main,
+    "lambda-kappa": lambda_kappa.main,
     "capture": capture.main,
+    "console": console.main,
     "sourcing": sourcing.main,
+    "leaderboard": leaderboard.main,
+    "sourcing-large": sourcing_large.main,
+    "ads": ads.main,
+    "enrichment": enrichment.main,
+    "enrichment-large": enrichment.large,
 }
 
-LARGE = ("joins-large",)  # only if named
+LARGE = ("joins-large", "enrichment-large", "sourcing-large")  # only if named
 
 
 def main() -> None:

@@ -2,10 +2,10 @@
 
 from bench.fraud_pipeline import CHECKPOINT_INTERVAL
 from penstock.apps.fraud.demo import run_alone
+from penstock.apps.fraud.described import described
 from penstock.apps.fraud.plan import Plan
+from penstock.apps.fraud.screen import screen
 from penstock.apps.fraud.status import Status
-from penstock.cli.fraud_report import described
-from penstock.cli.fraud_screen import screen
 from penstock.cli.output import console
 
 PLAN = Plan(
@@ -16,6 +16,6 @@ PLAN = Plan(
 def main() -> None:
     status = Status()
     with screen(status, console):
-        status.enter("kafka")
+        status.enter("services")
         report = run_alone(PLAN, status, module="bench.fraud_pipeline")
     console.print(described(report, CHECKPOINT_INTERVAL, status.seconds))

@@ -1,27 +1,39 @@
-"""`penstock run`, `stop`, `verify`, `rebuild` and `forget`: pipelines at work."""
+"""`penstock run`, `stop`, `verify`, `rebuild`, `snapshot` and `forget`: pipelines at work."""
 
-import json
 import signal
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
-import psutil
 import typer
+from rich.console import Console
 from rich.markup import escape
 
-from penstock.cli.identity import find, identity
+from penstock.cli.json_log import JsonLog
 from penstock.cli.modules import declared_pipeline
 from penstock.cli.output import Json, console, show
+from penstock.cli.underway import Report, until_first_report
+from penstock.control.process_identity import is_over
+from penstock.control.run_registry import RunRegistry
 from penstock.errors import FlowError, SettingsError
 from penstock.identity import Identity
 from penstock.settings import Settings
 
 if TYPE_CHECKING:
     from penstock.pipeline import Conservation
+
+
+class LogFormat(StrEnum):
+    """How `penstock run` reports."""
+
+    TEXT = "text"
+    JSON = "json"
+
 
 Module = Annotated[list[str] | None, typer.Option("--module", "-m", help="Where the pipeline is declared.")]
 _PATIENCE = 120.0
@@ -31,7 +43,7 @@ _COLUMNS = ("flow", "read", "expected", "found", "missing", "repeated", "unexpec
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file to the command line."""
-    for command in (run, stop, verify, rebuild, forget):
+    for command in (run, stop, verify, rebuild, snapshot, forget):
         app.command()(command)
 
 
@@ -52,6 +64,9 @@ def run(
         list[str] | None, typer.Option("--conf", help="A setting of Spark's: spark.name=value.")
     ] = None,
     spark_log: Annotated[str, typer.Option(help="Spark's own log: OFF, ERROR, WARN or INFO.")] = "OFF",
+    log: Annotated[
+        LogFormat, typer.Option(envvar="PENSTOCK_LOG", help="Lines for people, or a JSON object each.")
+    ] = LogFormat.TEXT,
 ) -> None:
     """Run a pipeline's flows until Ctrl-C or `penstock stop`; each ends with its batch.
 
@@ -65,7 +80,7 @@ def run(
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
-    with _written_down(settings, pipeline):
+    with RunRegistry(settings).holding(pipeline), _reporting(log, pipeline) as report:
         runner = Runner(
             found,
             settings,
@@ -74,14 +89,14 @@ def run(
             once=once,
             from_ledger=from_ledger,
             begin_anew=begin_anew,
-            report=_report,
+            report=report,
         )
         if spark_log != "OFF":
             runner.spark.sparkContext.setLogLevel(spark_log)
         with runner:
             while not stopped.is_set() and not runner.wait(0.2):
                 pass
-            console.print("stopping" if stopped.is_set() else "done")
+            report(None, "stopping" if stopped.is_set() else "done")
 
 
 def stop(pipeline: str) -> None:
@@ -89,13 +104,13 @@ def stop(pipeline: str) -> None:
 
     Example: penstock stop fraud
     """
-    process = _running(Settings.load(), pipeline)
+    process = RunRegistry(Settings.load()).stoppable(pipeline)
     if process is None:
         console.print(f"{pipeline} is not running", markup=False)
         raise typer.Exit(3)
     process.terminate()
     deadline = time.monotonic() + _PATIENCE
-    while not _ended(process):
+    while not is_over(process):
         if time.monotonic() > deadline:
             raise FlowError(f"pipeline {pipeline!r} did not end within {_PATIENCE:.0f} s")
         time.sleep(0.1)
@@ -114,7 +129,7 @@ def verify(pipeline: str, module: Module = None, as_json: Json = False) -> None:
     found = declared_pipeline(pipeline, tuple(module or settings.modules))
     spark = session(settings, name=f"verify {pipeline}")
     try:
-        verifications = pipelines.verify(found, settings, spark, report=None if as_json else _report)
+        verifications = pipelines.verify(found, settings, spark, report=None if as_json else report)
     finally:
         spark.stop()
     show(verifications, _COLUMNS, as_json=as_json, empty="no flows")
@@ -173,9 +188,9 @@ def rebuild(
             until=None if until is None else _in_utc(until),
             partial=partial,
             discard=discard,
-            may_swap=lambda: _running(settings, pipeline) is None,
+            may_swap=lambda: RunRegistry(settings).process(pipeline) is None,
             is_stopped=stopped.is_set,
-            report=_report,
+            report=report,
         )
     finally:
         spark.stop()
@@ -189,6 +204,25 @@ def rebuild(
         )
         raise typer.Exit(75)
     console.print(f"{flow} has what was rebuilt; it goes on behind it when {pipeline} runs", markup=False)
+
+
+def snapshot(pipeline: str, flow: str, module: Module = None) -> None:
+    """Keep the state of a flow that is a view, as the log has it now: its next rebuild begins with it.
+
+    The flow may run meanwhile. Example: penstock snapshot bank balances -m penstock.apps.bank.pipeline
+    """
+    from penstock import pipeline as pipelines
+    from penstock.process import session
+
+    settings = Settings.load()
+    found = declared_pipeline(pipeline, tuple(module or settings.modules))
+    spark = session(settings, name=f"snapshot {pipeline}.{flow}")
+    try:
+        taken = pipelines.snapshot(found, flow, settings, spark)
+    finally:
+        spark.stop()
+    reached = sum(taken.positions.values())
+    console.print(f"{flow}: the state of {reached:,} offsets is kept", markup=False)
 
 
 def _in_utc(moment: datetime) -> datetime:
@@ -217,8 +251,7 @@ def forget(
     if namespace is not None:
         settings = replace(settings, namespace=namespace)
     label = Identity.of(settings.namespace, pipeline, flow).label
-    if (found := _running(settings, pipeline)) is not None:
-        raise FlowError(f"pipeline {pipeline!r} runs, as process {found.pid}", hint="stop it first")
+    RunRegistry(settings).refuse_held(pipeline)
     if not yes:
         typer.confirm(f"Forget all that flow {label!r} knows?", abort=True)
     spark = session(settings, name=f"forget {label}")
@@ -249,45 +282,22 @@ def _pairs(given: list[str]) -> dict[str, str]:
     return pairs
 
 
-def _report(flow: str, what: str) -> None:
+def report(flow: str | None, what: str, screen: Console = console) -> None:
+    """Print what happened to a flow."""
+    if flow is None:
+        screen.print(what)
+        return
     line = f"[dim]{time.strftime('%H:%M:%S')}[/dim] [bold]{escape(flow)}[/bold] {escape(what)}"
-    console.print(line, highlight=False, soft_wrap=True)
+    screen.print(line, highlight=False, soft_wrap=True)
 
 
-class _written_down:
-    """The process that runs a pipeline, kept in a file for as long as it does."""
-
-    def __init__(self, settings: Settings, pipeline: str) -> None:
-        self._file = _file(settings, pipeline)
-        if (found := _running(settings, pipeline)) is not None:
-            raise FlowError(
-                f"pipeline {pipeline!r} runs already, as process {found.pid}",
-                hint=f"run `penstock stop {pipeline}`",
-            )
-
-    def __enter__(self) -> None:
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        self._file.write_text(json.dumps(identity(psutil.Process())))
-
-    def __exit__(self, *_: object) -> None:
-        self._file.unlink(missing_ok=True)
-
-
-def _running(settings: Settings, pipeline: str) -> psutil.Process | None:
-    try:
-        return find(json.loads(_file(settings, pipeline).read_text()))
-    except (OSError, ValueError):
-        return None
-
-
-def _ended(process: psutil.Process) -> bool:
-    """Whether a process is over, even if the one that started it has not noticed."""
-    try:
-        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
-
-
-def _file(settings: Settings, pipeline: str) -> Path:
-    name = f"{settings.namespace}:{pipeline}" if settings.namespace else pipeline
-    return settings.data / "running" / f"{name}.json"
+@contextmanager
+def _reporting(log: LogFormat, pipeline: str) -> Iterator[Report]:
+    """What a runner reports to; people also see that a slow start is no hang."""
+    if log is LogFormat.TEXT:
+        with until_first_report(report, f"{pipeline}: no batch has ended yet") as heard:
+            yield heard
+    else:
+        found = JsonLog(pipeline)
+        found.take_over()
+        yield found.report

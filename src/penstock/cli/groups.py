@@ -1,14 +1,12 @@
 """penstock groups: who reads what, how far behind, and setting them to another place."""
 
 import json
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
 from penstock.cli.output import Json, console, show
-from penstock.errors import ConfigurationError
 from penstock.settings import Settings
 
 if TYPE_CHECKING:
@@ -101,17 +99,6 @@ def _groups() -> "Groups":
 
 
 def _position(text: str) -> "Position":
-    from penstock.log import from_beginning, from_end, from_offsets, from_time
+    from penstock.control.group_reset import position
 
-    if text in ("beginning", "end"):
-        return from_beginning() if text == "beginning" else from_end()
-    try:
-        if "=" in text:
-            pairs = (pair.split("=") for pair in text.split(","))
-            return from_offsets({int(partition): int(offset) for partition, offset in pairs})
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise ConfigurationError(
-            f"{text!r} is not a position", hint="write beginning, end, 2026-01-31T12:00:00Z or 0=17,1=4"
-        ) from error
-    return from_time(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    return position(text)

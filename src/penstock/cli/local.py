@@ -1,30 +1,20 @@
-"""`penstock up`, `down`, `status` and `logs`: the services on this machine."""
+"""`penstock up`, `down`, `status` and `logs`: the services on this machine, and how all is."""
 
-import json
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
+from penstock.cli.status import Data, status
 from penstock.errors import SettingsError
 from penstock.settings import Settings
 
 if TYPE_CHECKING:
-    from penstock.local import Platform, ServiceStatus
+    from penstock.local import Platform
 
-NOT_RUNNING = 3
-_COLOURS = {"running": "green", "stopped": "yellow", "crashed": "red"}
-
-Data = Annotated[
-    Path | None, typer.Option(help="Folder of the data; .penstock unless the settings say else.")
-]
 Port = Annotated[
     int | None, typer.Option(min=1, max=65535, help="Use exactly this port.", show_default="free")
 ]
@@ -44,20 +34,25 @@ def up(
     also: Annotated[
         list[str] | None, typer.Option("--with", help="Start this service, too: redis. May be repeated.")
     ] = None,
+    brokers: Annotated[
+        int | None,
+        typer.Option(help="How many Kafka brokers, 1 or 3; the folder keeps the number.", show_default="1"),
+    ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete the data and start empty.")] = False,
 ) -> None:
     """Start a real Kafka and a real PostgreSQL on this machine, or attach to those that run.
 
-    What was once started with --with comes up with the others from then on.
+    What was once started with --with comes up with the others from then on. With --brokers 3, each event is
+    on three brokers, and is acknowledged when two of them have it: one may be lost.
 
-    Example: penstock up --with redis
+    Example: penstock up --with redis --brokers 3
     """
     from penstock.local import Platform, services_of
 
     console = Console(markup=False, emoji=False)
     folder = _folder(data)
     services = services_of(folder, also or ())
-    platform = Platform(folder, kafka_port, postgres_port, services, redis_port=redis_port)
+    platform = Platform(folder, kafka_port, postgres_port, services, redis_port=redis_port, brokers=brokers)
     began = time.monotonic()
     with console.status(f"starting {', '.join(services)}"):
         platform.up(fresh, console.print)
@@ -74,25 +69,8 @@ def down(data: Data = None) -> None:
         _platform(data).down(console.print)
 
 
-def status(
-    data: Data = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
-) -> None:
-    """Show which services run, where they listen and where they log; exit code 3 if one doesn't run.
-
-    Example: penstock status --json
-    """
-    found = _platform(data).status()
-    if as_json:
-        typer.echo(json.dumps([asdict(one) for one in found], default=str, indent=2))
-    else:
-        Console().print(_table(found))
-    if any(one.state != "running" for one in found):
-        raise typer.Exit(NOT_RUNNING)
-
-
 def logs(
-    service: Annotated[str, typer.Argument(help="kafka, postgres or redis")],
+    service: Annotated[str, typer.Argument(help="kafka, postgres or redis; of three brokers kafka-2")],
     data: Data = None,
     lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="How many lines from the end.")] = 50,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until Ctrl-C.")] = False,
@@ -104,9 +82,10 @@ def logs(
     from penstock.local import KNOWN, Platform
     from penstock.local.files import last_lines
 
-    if service not in KNOWN:
-        raise SettingsError(f"there is no service {service!r}", hint=f"known are {', '.join(KNOWN)}")
-    path = Platform(_folder(data), services=(service,)).status()[0].log
+    known = {one.name: one.log for one in Platform(_folder(data), services=KNOWN).status()}
+    if service not in known:
+        raise SettingsError(f"there is no service {service!r}", hint=f"known are {', '.join(known)}")
+    path = known[service]
     for line in last_lines(path, lines):
         typer.echo(line)
     if follow:
@@ -139,14 +118,3 @@ def _platform(data: Path | None) -> "Platform":
 
 def _folder(data: Path | None) -> Path:
     return Settings.load().data if data is None else data
-
-
-def _table(found: "list[ServiceStatus]") -> Table:
-    table = Table("service", "state", "address", "pid", "up for", "version", box=None, pad_edge=False)
-    table.add_column("log", overflow="fold")
-    for one in found:
-        uptime = "" if one.uptime is None else str(timedelta(seconds=int(one.uptime)))
-        state = Text(one.state, style=_COLOURS[one.state])
-        pid = "" if one.pid is None else str(one.pid)
-        table.add_row(one.name, state, one.address or "", pid, uptime, one.version, Text(str(one.log)))
-    return table

@@ -9,36 +9,54 @@ from rich.markup import escape
 
 from penstock.cli import (
     archive,
-    bank,
+    capacity,
     capture,
+    console,
     demo,
+    doctor,
     flows,
+    gateway,
     groups,
+    inlet,
     local,
+    metrics,
     registry,
+    replace,
     replica,
     schemas,
     search,
     state,
     store,
     topics,
+    watermark,
+    why,
 )
+from penstock.cli.registered import RegisteredCommands
 from penstock.errors import PenstockError
 
 app = typer.Typer(
     name="penstock",
+    cls=RegisteredCommands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
 local.register(app)
 flows.register(app)
+doctor.register(app)
+replace.register(app)
 registry.register(app)
+gateway.register(app)
+console.register(app)
+metrics.register(app)
 search.register(app)
+why.register(app)
+watermark.register(app)
+capacity.register(app)
 app.add_typer(demo.app, name="demo")
 app.add_typer(archive.app, name="archive")
-app.add_typer(bank.app, name="bank")
 app.add_typer(capture.app, name="capture")
+app.add_typer(inlet.app, name="inlet")
 app.add_typer(replica.app, name="replica")
 app.add_typer(topics.app, name="topics")
 app.add_typer(groups.app, name="groups")
@@ -71,6 +89,8 @@ def run() -> None:
         console = Console(stderr=True, emoji=False)
         line = f"[red]error[/red] [dim]{error.id}[/dim]: {escape(error.message)}"
         console.print(line, highlight=False, soft_wrap=True)
+        for note in getattr(error, "__notes__", ()):
+            console.print(f"  {escape(note)}", highlight=False, soft_wrap=True)
         if error.hint:
             console.print(f"  [cyan]→[/cyan] {escape(error.hint)}", highlight=False, soft_wrap=True)
         sys.exit(error.exit_code)

@@ -38,16 +38,33 @@ def declared_pipeline(name: str, modules: tuple[str, ...]) -> "Pipeline":
     return found[name]
 
 
-def _declared(modules: tuple[str, ...], kind: type[T]) -> dict[str, T]:
+def declared_pipelines(modules: tuple[str, ...]) -> "dict[tuple[str, str], Pipeline]":
+    """Return every pipeline that the modules declare, by its module and the variable that it is in."""
+    from penstock.pipeline import Pipeline
+
+    return {
+        (module.__name__, variable): value
+        for module in loaded_modules(modules)
+        for variable, value in vars(module).items()
+        if isinstance(value, Pipeline)
+    }
+
+
+def loaded_modules(modules: tuple[str, ...]) -> list[ModuleType]:
+    """Import modules by their names or files; at least one has to be named."""
     if not modules:
         raise SettingsError(
             "no module is named",
             hint='name one (`shop.flows` or `shop.py`), or set modules = ["shop.flows"] in penstock.toml',
         )
+    return [_load(module) for module in modules]
+
+
+def _declared(modules: tuple[str, ...], kind: type[T]) -> dict[str, T]:
     return {
         value.name: value  # type: ignore[attr-defined]
-        for module in modules
-        for value in vars(_load(module)).values()
+        for module in loaded_modules(modules)
+        for value in vars(module).values()
         if isinstance(value, kind)
     }
 

@@ -16,6 +16,7 @@ from penstock.documents import JsonObject
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 # Words like :key: in somebody's names are no pictures; what is printed of them is escaped.
 console = Console(emoji=False)
+errors = Console(emoji=False, stderr=True)
 
 
 def show(rows: Iterable[Any], columns: Sequence[str], *, as_json: bool, empty: str) -> None:

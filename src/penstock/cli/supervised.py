@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from types import FrameType
 
@@ -14,10 +14,11 @@ _FIRST_PAUSE, _LONGEST_PAUSE, _LONG_ENOUGH, _MOST_IN_A_ROW = 1.0, 30.0, 60.0, 5
 _WHEN_PARENT_DIES = 1  # of prctl
 
 
-def supervise(log: Callable[[str], None]) -> bool:
+def supervise(log: Callable[[str], None], *, again: Collection[int] = ()) -> bool:
     """Return in a child, with whether it is the first; the parent starts it again, and ends as it does.
 
-    Call it before threads and connections are there. The child ends with its parent.
+    Call it before threads and connections are there. The child ends with its parent. `again` are exit codes
+    after which it is started again, too.
     """
     parent, watch, is_first = os.getpid(), _Watch(), True
     while True:
@@ -29,7 +30,7 @@ def supervise(log: Callable[[str], None]) -> bool:
         is_first = False
         status = watch.until_end(child)
         code = os.waitstatus_to_exitcode(status)
-        if watch.is_ending or code not in (_BROKE, *range(-64, 0)):
+        if watch.is_ending or code not in (_BROKE, *again, *range(-64, 0)):
             sys.exit(code if code >= 0 else 128 - code)
         watch.pause(time.monotonic() - begun, code, log)
 
@@ -59,7 +60,7 @@ class _Watch:
 
     def pause(self, lasted: float, code: int, log: Callable[[str], None]) -> None:
         self._in_a_row = 1 if lasted > _LONG_ENOUGH else self._in_a_row + 1
-        what = f"was ended by signal {-code}" if code < 0 else "broke"
+        what = _described(code)
         if self._in_a_row > _MOST_IN_A_ROW:
             log(f"the process {what} {self._in_a_row} times in a row: giving up")
             sys.exit(code if code >= 0 else 128 - code)
@@ -79,6 +80,12 @@ class _Watch:
         if self._child:
             with suppress(ProcessLookupError):
                 os.kill(self._child, number)
+
+
+def _described(code: int) -> str:
+    if code < 0:
+        return f"was ended by signal {-code}"
+    return "broke" if code == _BROKE else f"ended with code {code}"
 
 
 def _end_with(parent: int) -> None:

@@ -14,9 +14,10 @@ from penstock.apps.bank.delays import Delays
 from penstock.apps.bank.expected import Book
 from penstock.apps.bank.pipeline import STORE, accounts
 from penstock.apps.bank.report import Report, compare, read_topics
-from penstock.apps.bank.status import Figures, Status
 from penstock.apps.bank.transfers import Bank
 from penstock.apps.bank.writers import CountingStore, Writers
+from penstock.apps.demo.report import Figures
+from penstock.apps.demo.status import RunStatus
 from penstock.errors import InternalError
 from penstock.local import running
 from penstock.log import Broker, apply
@@ -45,7 +46,7 @@ class Plan:
     patience: float = 120.0  # seconds that anything is waited for
 
 
-def run_alone(plan: Plan, status: Status) -> Report:
+def run_alone(plan: Plan, status: RunStatus) -> Report:
     """Run the bank on services of its own, which are gone at the end."""
     with running() as settings:
         report = run_bank(settings, plan, status)
@@ -53,7 +54,7 @@ def run_alone(plan: Plan, status: Status) -> Report:
     return report
 
 
-def run_bank(settings: Settings, plan: Plan, status: Status) -> Report:
+def run_bank(settings: Settings, plan: Plan, status: RunStatus) -> Report:
     """Run the bank for a bounded time, and report what came of it."""
     names = [f"account-{number:03}" for number in range(plan.accounts)]
     with CountingStore(STORE, settings, size=plan.writers + 2) as store:
@@ -72,7 +73,7 @@ def run_bank(settings: Settings, plan: Plan, status: Status) -> Report:
 class _Run:
     settings: Settings
     plan: Plan
-    status: Status
+    status: RunStatus
     bank: Bank
     store: CountingStore
     writers: Writers

@@ -13,20 +13,18 @@ accounts = topic_of(STORE, "account", partitions=2)
 bank = Pipeline("bank")
 
 
-@bank.flow(reads={"records": accounts}, writes=PostgresTable("bank_balances", key="account", write="upsert"))
-def balances(records: DataFrame) -> DataFrame:
-    """The balance of each account."""
-    return views.balances(records)
+balances = bank.flow(
+    name="balances",
+    reads={"records": accounts},
+    writes=PostgresTable("bank_balances", key="account", write="upsert"),
+)(views.balances)
 
-
-@bank.flow(
+statements = bank.flow(
+    name="statements",
     reads={"records": accounts},
     writes=PostgresTable("bank_statements", key=("account", "month"), write="upsert"),
     checkpoint_interval=UNHURRIED,
-)
-def statements(records: DataFrame) -> DataFrame:
-    """What each account was paid, and paid out, in each month."""
-    return views.statements(records)
+)(views.statements)
 
 
 @bank.flow(

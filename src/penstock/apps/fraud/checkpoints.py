@@ -8,14 +8,14 @@ from penstock.settings import Settings
 FLOWS = ("suspicious", "taken_over")
 
 
-def checkpoints(settings: Settings, flow: str) -> list[float]:
+def checkpoints(settings: Settings, flow: str, pipeline: str = "fraud") -> list[float]:
     """Return when the batches of a flow ended."""
     path = settings.data / "progress.db"
     if not path.exists():
         return []
     store = ProgressStore(path)
     try:
-        batches = store.recent("fraud", flow)
+        batches = store.recent(pipeline, flow)
     finally:
         store.close()
     return [datetime.fromisoformat(batch.at).timestamp() + batch.seconds for batch in batches]

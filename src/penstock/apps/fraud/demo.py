@@ -5,11 +5,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
+from penstock.apps.demo.child import Child
+from penstock.apps.demo.follower import Follower
+from penstock.apps.demo.processes import Processes
+from penstock.apps.demo.work import Process
+from penstock.apps.fraud import bank_table
 from penstock.apps.fraud.checkpoints import count_checkpoints
-from penstock.apps.fraud.events import TOPICS, Model, models, profiles
+from penstock.apps.fraud.events import TOPICS, Model, alerts_once, models, refused
 from penstock.apps.fraud.listener import Listener
 from penstock.apps.fraud.plan import QUICK, Plan
-from penstock.apps.fraud.report import Report, checked
+from penstock.apps.fraud.report import Heard, Report, checked
 from penstock.apps.fraud.sender import Sender
 from penstock.apps.fraud.status import Status
 from penstock.apps.fraud.traffic import Traffic
@@ -26,8 +31,8 @@ LINGER = "10 ms"  # with less, every few events are a request of their own for t
 
 
 def run_alone(plan: Plan, status: Status, module: str = MODULE) -> Report:
-    """Run the application on a Kafka of its own, which is gone at the end."""
-    with running(services=("kafka",)) as settings:
+    """Run the application on services of its own, which are gone at the end."""
+    with running(services=("kafka", "postgres")) as settings:
         report = run_fraud(settings, plan, status, module=module)
         status.enter("stop")
     return report
@@ -43,16 +48,23 @@ def run_fraud(
     apply(TOPICS, Broker(settings))
     traffic = Traffic(honest=SPACING * plan.rate, scenarios=8 * plan.rate)
     driver = Driver("fraud", module, replace(settings, spark={**QUICK, **settings.spark}))
-    with Listener(settings) as listener, Producer(settings, linger=LINGER) as producer:
+    capture = Child("fraud.capture", "penstock.cli", ("capture", "run", bank_table.CAPTURE.name), settings)
+    with (
+        Listener(settings) as listener,
+        Follower(alerts_once, settings) as once,
+        Follower(refused, settings) as refusals,
+        Producer(settings, linger=LINGER) as producer,
+    ):
         status.watch(traffic, listener, partial(count_checkpoints, settings))
-        run = _Run(settings, plan, status, driver, listener, Sender(producer, traffic))
+        flows = Processes((capture, driver))
+        run = _Run(settings, plan, status, flows, listener, Sender(producer, traffic))
         try:
-            run.prepare(model)
+            run.prepare(model, capture)
             report = run.measure()
             producer.flush()
-            return checked(report, settings, traffic, listener, status)
+            return checked(report, settings, traffic, Heard(listener, once, refusals), status)
         finally:
-            driver.kill()
+            flows.kill()
 
 
 @dataclass
@@ -60,20 +72,23 @@ class _Run:
     settings: Settings
     plan: Plan
     status: Status
-    driver: Driver
+    driver: Process
     listener: Listener
     sender: Sender
 
-    def prepare(self, model: Model | None) -> None:
-        """Fill the tables: a profile for each card, and a model."""
+    def prepare(self, model: Model | None, capture: Process) -> None:
+        """Fill the tables: a profile for each card, which is captured, and a model."""
         self.status.enter("model", f"a replay of {CASES:,} labelled cases, in Spark ML")
-        with Producer(self.settings) as producer:
-            producer.send_all(profiles, self.sender.traffic.profiles())
-            if model is not None:
+        bank_table.fill(self.settings, self.sender.traffic.profiles())
+        capture.start()
+        if model is not None:
+            with Producer(self.settings) as producer:
                 producer.send(models, model)
-        if model is None:
+        else:
             with Training(self.settings) as training:
                 self.sender.send_until(lambda: training.over, self.plan.rate_at_first, "the model")
+        self.status.note = "the profiles are captured"
+        bank_table.await_captured(self.settings)
 
     def measure(self) -> Report:
         report = Report(rate=self.plan.rate)

@@ -24,13 +24,12 @@ class Transaction(Event):
 
 @dataclass(frozen=True)
 class Profile(Event):
-    """Where the holder of a card lives, and what is usually paid with it."""
+    """A row of the bank's table `profiles`: where a card's holder lives, and what is usually paid with it."""
 
     card: str
     home_lat: float
     home_lon: float
     usual: float
-    at: datetime
 
 
 @dataclass(frozen=True)
@@ -70,6 +69,15 @@ class Alert(Event):
 
 
 @dataclass(frozen=True)
+class Block(Event):
+    """A card that is blocked since an alert."""
+
+    card: str
+    alert: str
+    at: datetime
+
+
+@dataclass(frozen=True)
 class Suspect(Event):
     """How many suspicious acts there were of a user."""
 
@@ -79,9 +87,12 @@ class Suspect(Event):
 
 
 transactions = Topic("fraud.transactions", Transaction, key="card", partitions=2)
-profiles = Table("fraud.profiles", Profile, key="card", partitions=2)
+profiles = Table("fraud.public.profiles", Profile, key="card", format="debezium-json")
 history = Topic("fraud.history", Case, key="card")
 models = Table("fraud.models", Model, key="name")
 alerts = Topic("fraud-alerts", Alert, key="card")
+alerts_once = Topic("fraud-alerts-once", Alert, key="card")
+blocked = Table("fraud.blocked", Block, key="card")
+refused = Topic("fraud.refused", Alert, key="card")  # the evidence is the alert that blocked the card
 suspects = Table("fraud.suspects", Suspect, key="user")
-TOPICS = (transactions, profiles, history, models, alerts, suspects)
+TOPICS = (transactions, history, models, alerts, alerts_once, blocked, refused, suspects)

@@ -14,10 +14,15 @@ _TEN_MINUTES = timedelta(minutes=10)
 
 @dataclass
 class Judge:
-    """Sees the transactions of a partition one after another."""
+    """Sees the transactions of a partition one after another.
+
+    `later` are those of a card after its first alert, by their ids: a block list may refuse them.
+    """
 
     profiles: dict[str, Profile]
     model: Model
+    later: dict[str, Transaction] = field(default_factory=dict)
+    _suspects: set[str] = field(default_factory=set)
     _spent: dict[str, deque[Transaction]] = field(default_factory=lambda: defaultdict(deque))
     _failed: dict[str, deque[Transaction]] = field(
         default_factory=lambda: defaultdict(lambda: deque(maxlen=3))
@@ -35,6 +40,13 @@ class Judge:
         if act.kind == "login_failed":
             self._failed[act.card].append(act)
             return
+        if act.card in self._suspects:
+            self.later[act.id] = act
+        for found in self._suspicions(act):
+            self._suspects.add(act.card)
+            yield found
+
+    def _suspicions(self, act: Transaction) -> Iterator[tuple[str, list[Transaction]]]:
         yield from self._broken_rules(act)
         failed = [each for each in self._failed[act.card] if act.at - each.at < _TEN_MINUTES]
         if act.kind == "transfer" and act.amount > 1000 and len(failed) == 3:

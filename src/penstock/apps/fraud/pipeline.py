@@ -1,4 +1,4 @@
-"""Fraud in real time by rules, a model and a pattern; and in a stream, the suspicious acts of each user."""
+"""Fraud in real time: rules, a model, a pattern and a block list; in a stream, each alert once, and users."""
 
 from typing import Any
 
@@ -6,7 +6,16 @@ import polars as pl
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from penstock.apps.fraud.events import alerts, models, profiles, suspects, transactions
+from penstock.apps.fraud.events import (
+    alerts,
+    alerts_once,
+    blocked,
+    models,
+    profiles,
+    refused,
+    suspects,
+    transactions,
+)
 from penstock.apps.fraud.model import NAME, score
 from penstock.apps.fraud.plan import CHECKPOINT_INTERVAL
 from penstock.log import Topic
@@ -15,38 +24,40 @@ from penstock.process import dedup, keyed, lookup, patterns
 from penstock.process.patterns import Pattern
 
 fraud = Pipeline("fraud")
-READS: dict[str, Topic[Any]] = {"acts": transactions, "profile": profiles}
+READS: dict[str, Topic[Any]] = {"acts": transactions, "profile": profiles, "block": blocked}
 
 
 @fraud.flow(
     reads=READS,
     looks_up={"model": models},
     writes=alerts,
+    side_outputs=(refused,),
     mode="realtime",
     checkpoint_interval=CHECKPOINT_INTERVAL,
 )
-def suspicious(acts: DataFrame, profile: DataFrame, model: DataFrame) -> DataFrame:
-    """What is too often, too much, too fast, or looks like fraud to the model."""
-    kept, beside = ["id", "amount", "lat", "lon"], {"profile": profile}
+def suspicious(acts: DataFrame, profile: DataFrame, block: DataFrame, model: DataFrame) -> DataFrame:
+    """What is too often, too much, too fast, or looks like fraud to the model; blocked cards are refused."""
+    kept, beside = ["id", "amount", "lat", "lon"], {"profile": profile, "block": block}
     recent = keyed.recent(by="card", time="at", within="10 minutes", at_most=32, keeps=kept, tables=beside)
     spent = acts.where("kind in ('payment', 'transfer')").transform(recent)
     known = spent.transform(lookup.broadcast(model, by="name", name="models"))
     likely = score(F.col("event"), F.col("profile"), F.col("models")[NAME])
-    last_two = F.slice(keyed.events(), 1, 2)
     rules = {
-        "many": (keyed.count(within="1 minute") > 5, keyed.events(within="1 minute")),
-        "much": (keyed.sum("amount") > 5000, keyed.events()),
-        "fast": (keyed.speed_kmh("lat", "lon") > 500, last_two),
-        "model": (likely > 0.9, F.slice(keyed.events(), 1, 1)),
+        "many": (keyed.count(within="1 minute") > 5, keyed.events(within="1 minute")["id"]),
+        "much": (keyed.sum("amount") > 5000, keyed.events()["id"]),
+        "fast": (keyed.speed_kmh("lat", "lon") > 500, F.slice(keyed.events(), 1, 2)["id"]),
+        "model": (likely > 0.9, F.array("event.id")),
+        "blocked": (F.expr("event.at > block.at"), F.array("block.alert")),
     }
     reasons = [
-        F.when(broken, F.struct(F.lit(name).alias("reason"), events["id"].alias("evidence")))
-        for name, (broken, events) in rules.items()
+        F.when(broken, F.struct(F.lit(name).alias("reason"), evidence.alias("evidence")))
+        for name, (broken, evidence) in rules.items()
     ]
     reasoned = known.select("event", "_source", F.explode(F.array_compact(F.array(*reasons))).alias("found"))
     return reasoned.select(
         F.concat_ws("/", "event.id", "found.reason").alias("id"),
         *("event.card", "event.user", "found.reason", "found.evidence", "event.at", "_source"),
+        F.when(F.col("found.reason") == "blocked", refused.name).alias("_side_output"),
     )
 
 
@@ -64,11 +75,24 @@ def taken_over(acts: DataFrame) -> DataFrame:
     )
 
 
-@fraud.flow(reads={"alerts": alerts}, writes=suspects, output="append", checkpoint_interval="30 seconds")
+@fraud.flow(
+    reads={"alerts": alerts}, writes=blocked, mode="realtime", checkpoint_interval=CHECKPOINT_INTERVAL
+)
+def block(alerts: DataFrame) -> DataFrame:
+    """The block list, which the next transaction of the card meets; a tombstone takes a card off it."""
+    return alerts.select("card", F.col("id").alias("alert"), "at", "_source")
+
+
+@fraud.flow(reads={"alerts": alerts}, writes=alerts_once, output="append", checkpoint_interval="5 seconds")
+def each_once(alerts: DataFrame) -> DataFrame:
+    """Without those that were re-emitted after a crash."""
+    return alerts.transform(dedup.first("id", time="at", within="1 hour", watermark="1 hour"))
+
+
+@fraud.flow(reads={"alerts": alerts_once}, writes=suspects, output="append", checkpoint_interval="30 seconds")
 def count_suspects(alerts: DataFrame) -> DataFrame:
-    """Alerts that were re-emitted after a crash are counted once."""
-    once = alerts.transform(dedup.first("id", time="at", within="1 hour", watermark="1 hour"))
-    return once.select("user", "at").transform(
+    """How many suspicious acts there were of each user."""
+    return alerts.select("user", "at").transform(
         keyed.stateful(counted, by="user", state="acts long", returns="user string, acts long, at timestamp")
     )
 

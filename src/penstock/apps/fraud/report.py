@@ -2,13 +2,16 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TypeVar
 
+from penstock.apps.demo.follower import Follower
+from penstock.apps.fraud import bank_table
+from penstock.apps.fraud.blocking import Blocking
 from penstock.apps.fraud.checkpoints import FLOWS, checkpoints
-from penstock.apps.fraud.events import Alert, Transaction, models, profiles, suspects, transactions
+from penstock.apps.fraud.events import Alert, Transaction, models, suspects, transactions
 from penstock.apps.fraud.expected import Judge
 from penstock.apps.fraud.listener import Listener, flow_of
 from penstock.apps.fraud.status import Status
@@ -22,16 +25,30 @@ _PATIENCE = 120.0
 _LATE = 0.1  # seconds: an alert that took longer may have waited for a checkpoint
 
 
+@dataclass(frozen=True)
+class Heard:
+    """What came out of all flows: alerts as they came, each alert once, and refused transactions."""
+
+    alerts: Listener
+    once: Follower[Alert]
+    refusals: Follower[Alert]
+
+
 @dataclass
 class Report:
     """Counts in and out, how long alerts took, and how good each rule was."""
 
     rate: int
+    pipeline: str = "fraud"
     sent: int = 0
     alerts: int = 0
     repeated: int = 0
     lost: set[str] = field(default_factory=set)
     wrong: set[str] = field(default_factory=set)
+    missing: int = 0  # where each alert stands once
+    doubled: int = 0
+    once: list[float] = field(default_factory=list)  # seconds until alerts of the steady time stood there
+    blocking: Blocking = field(default_factory=Blocking)
     miscounted: int = 0
     users: int = 0
     started_seconds: float = 0.0
@@ -47,7 +64,8 @@ class Report:
     @property
     def complete(self) -> bool:
         """Whether exactly the alerts came that had to come."""
-        return self.alerts > 0 and not (self.lost or self.wrong or self.miscounted)
+        others = self.miscounted + self.missing + self.doubled + self.blocking.wrong
+        return self.alerts > 0 and not (self.lost or self.wrong or others)
 
     @property
     def latencies(self) -> list[float]:
@@ -55,13 +73,20 @@ class Report:
         return self.between + self.waited
 
 
-def checked(
-    report: Report, settings: Settings, traffic: Traffic, listener: Listener, status: Status
-) -> Report:
+def checked(report: Report, settings: Settings, traffic: Traffic, heard: Heard, status: Status) -> Report:
+    """Compare what was emitted with what the log calls for, and that with the labels; and count users."""
+    compare(report, settings, traffic, heard, status)
+    status.note = "the counts of users are compared"
+    _count_users(report, settings, [alert for _, alert in heard.alerts.alerts.values()])
+    return report
+
+
+def compare(report: Report, settings: Settings, traffic: Traffic, heard: Heard, status: Status) -> None:
     """Compare what was emitted with what the log calls for, and that with the labels."""
-    status.to_check = traffic.sent
+    status.to_check, listener = traffic.sent, heard.alerts
     status.enter("check", "each transaction is judged again, plainly, from the log")
-    expected = _expected(settings, status)
+    judge = _judge(settings)
+    expected = judge.alerts(_counted(_events(transactions, settings), status))
     status.note = f"{len(expected):,} alerts are called for; the last ones are waited for"
     _wait(lambda: expected.keys() <= listener.alerts.keys())
     emitted = {id: alert for id, (_, alert) in list(listener.alerts.items())}
@@ -70,16 +95,27 @@ def checked(
     report.lost = expected.keys() - emitted.keys()
     report.wrong = {id for id, alert in emitted.items() if expected.get(id) != alert.evidence}
     report.quality = {reason: quality(reason, {*emitted}, traffic.labels) for reason in REASONS}
-    status.note = "the counts of users are compared"
-    _count_users(report, settings, emitted)
+    status.note = "each of them is looked for where it stands once"
+    _look_for_each(report, expected, heard.once)
+    report.blocking = Blocking.of(heard.refusals.events(), judge)
     time_alerts(report, settings, list(listener.alerts.values()))
-    return report
 
 
-def _expected(settings: Settings, status: Status) -> dict[str, list[str]]:
-    known = {profile.card: profile for profile in _events(profiles, settings)}
+def _judge(settings: Settings) -> Judge:
     (*_, model) = _events(models, settings)
-    return Judge(known, model).alerts(_counted(_events(transactions, settings), status))
+    return Judge(bank_table.read(settings), model)
+
+
+def _look_for_each(report: Report, expected: Mapping[str, object], once: Follower[Alert]) -> None:
+    _wait(lambda: len(once) >= len(expected))
+    found = once.heard()
+    ids = {alert.id for _, alert in found}
+    report.missing, report.doubled = len(expected.keys() - ids), len(found) - len(ids)
+    report.once = [
+        moment - alert.at.timestamp()
+        for moment, alert in found
+        if report.steady_since < alert.at.timestamp() and moment < report.steady_until
+    ]
 
 
 def _counted(events: Iterator[Transaction], status: Status) -> Iterator[Transaction]:
@@ -96,8 +132,8 @@ def quality(reason: str, emitted: set[str], labels: set[str]) -> tuple[float, fl
     return right / max(1, len(found)), right / max(1, len(labelled)), len(labelled)
 
 
-def _count_users(report: Report, settings: Settings, emitted: dict[str, Alert]) -> None:
-    expected = Counter(alert.user for alert in emitted.values())
+def _count_users(report: Report, settings: Settings, emitted: Iterable[Alert]) -> None:
+    expected = Counter(alert.user for alert in emitted)
     counted: dict[str, int] = {}
 
     def right() -> bool:
@@ -119,7 +155,7 @@ def time_alerts(report: Report, settings: Settings, emitted: Sequence[tuple[floa
             and report.steady_since < alert.at.timestamp()
             and heard < report.steady_until
         )
-        moments = checkpoints(settings, flow)
+        moments = checkpoints(settings, flow, report.pipeline)
         report.checkpoints += sum(report.steady_since < moment < report.steady_until for moment in moments)
         pauses = [_pause(steady, moment) for moment in moments]
         for made, took in steady:

@@ -6,14 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from penstock.apps.run_status import RunStatus
+from penstock.apps.demo.latency import percentile
+from penstock.apps.demo.status import RunStatus
 
 if TYPE_CHECKING:
     from penstock.apps.fraud.listener import Listener
     from penstock.apps.fraud.traffic import Traffic
 
 STAGES = {
-    "kafka": "start Kafka",
+    "services": "services",
     "model": "train the model",
     "start": "start the flows on Spark",
     "steady": "judge transactions",
@@ -64,7 +65,7 @@ class Status(RunStatus):
         recent = [] if self._listener is None else list(self._listener.recent)[-_LATEST:]
         return [(alert.card, alert.reason, len(alert.evidence), 1000 * took) for _, took, alert in recent]
 
-    def figures(self) -> Figures:
+    def sample(self) -> Figures:
         """Take the figures as they are now; one each second is remembered."""
         now, found = self._clock(), Figures()
         if self._traffic is not None and self._listener is not None:
@@ -89,9 +90,3 @@ class Status(RunStatus):
         then, sent_then, alerts_then = self._samples[0]
         seconds = max(now - then, 0.001)
         return (sent - sent_then) / seconds, (alerts - alerts_then) / seconds
-
-
-def percentile(seconds: list[float], share: float) -> float | None:
-    """The milliseconds within which a share of the alerts came; None if there are none."""
-    ordered = sorted(seconds)
-    return 1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else None

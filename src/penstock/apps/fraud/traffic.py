@@ -95,7 +95,7 @@ class Traffic:
         for card in range(self._honest + self._scenarios):
             scenario = SCENARIOS[(card - self._honest) % len(SCENARIOS)] if card >= self._honest else None
             usual = _RICH if scenario in _OF_THE_RICH else _PLAIN
-            yield Profile(_card(card), *_home(card), usual, _LONG_AGO, id=f"profile-{card}")
+            yield Profile(_card(card), *_home(card), usual, id=_card(card))
 
     def next(self, at: datetime) -> Transaction:
         """Return what happens at a time."""

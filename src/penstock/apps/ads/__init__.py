@@ -1,0 +1,1 @@
+"""Ads: impressions beside the clicks of the hour after them, and the click-through of each campaign."""

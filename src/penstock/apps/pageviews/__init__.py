@@ -1,0 +1,1 @@
+"""Page views: by the minute and right now, and corrected by phones that come late."""

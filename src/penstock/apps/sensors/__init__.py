@@ -1,0 +1,1 @@
+"""Sensors: machines that run hot, and machines that have gone silent."""

@@ -1,0 +1,1 @@
+"""A shop: its database captured, an order view and copies of it, and three services behind its events."""

@@ -1,0 +1,1 @@
+"""Trades: each beside the quote of its moment, and average prices that corrections of trades correct."""
