@@ -1,0 +1,1 @@
+"""The experiments, each a module, or a folder, that exports EXPERIMENT."""

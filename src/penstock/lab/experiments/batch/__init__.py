@@ -1,0 +1,1 @@
+"""Batch against stream: fraud judged as it comes, and every N seconds."""

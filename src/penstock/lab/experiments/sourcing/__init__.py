@@ -1,0 +1,1 @@
+"""Event sourcing: events are kept, the balance is derived from them."""
