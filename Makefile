@@ -3,10 +3,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
-EXTRAS := $(foreach extra,local protobuf redis lake search mysql mongodb erasure,--extra $(extra))
+EXTRAS := $(foreach extra,local protobuf redis lake search mysql mongodb erasure zeromq,--extra $(extra))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup servers demo test quick lint check bench bench-large verify chaos soak lock clean
+.PHONY: help setup servers docs demo test quick lint check bench bench-large verify chaos soak lock clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -14,15 +14,15 @@ help: ## Show the targets
 setup: ## Virtual environment, packages, Java and jars; seconds the second time
 	@scripts/setup.sh
 
-servers: setup # Redis, MariaDB and an S3 server, which only tests need
+servers: setup # Redis, MariaDB, Prometheus and an S3 server, which only tests need
 	@scripts/setup.sh servers
 
-demo: setup ## Fraud in real time, killed on the way, every alert checked
-	@$(BIN)/penstock demo fraud
+demo: setup ## Capture, fraud in real time and a shop's views, killed on the way, every result checked
+	@$(BIN)/penstock demo platform
 
 test: lint servers ## Lint, examples and all tests but the long ones
 	$(BIN)/pytest -q --doctest-modules src/penstock
-	$(BIN)/pytest -m "not long" --ignore tests/docs --durations=40 -n 3 --dist loadfile --no-loadscope-reorder
+	@scripts/test.sh
 
 check: lint ## Lint, format, types, layers, examples in code and docs
 	$(BIN)/pytest -q --doctest-modules src/penstock tests/docs
@@ -39,15 +39,21 @@ lint: setup
 bench: setup ## Benchmarks, side by side with the plain clients
 	$(BIN)/python -m bench
 
-bench-large: setup ## Joins beside a table of 50 million rows
-	$(BIN)/python -m bench joins-large
+bench-large: setup ## Joins and enrichment beside 50 million rows, a view of 50 million archived events
+	$(BIN)/python -m bench joins-large enrichment-large sourcing-large
+
+docs: setup ## The docs as a site in build/site, every link checked
+	@scripts/setup.sh docs
+	@$(VENV)/docs/bin/python -m scripts.docs
 
 verify: servers ## Long correctness runs
+	@scripts/setup.sh docs
 	$(BIN)/pytest -m long
 
 chaos: servers ## 300 faults on a seeded schedule against a pipeline; make chaos SEED=7 FAULTS=100
 	$(BIN)/python -m tests.chaos --faults $(or $(FAULTS),300) $(if $(SEED),--seed $(SEED))
 	$(BIN)/python -m tests.derived --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
+	$(BIN)/python -m tests.sourcing --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
 	$(BIN)/python -m tests.capture --minutes $(or $(MINUTES),20) $(if $(SEED),--seed $(SEED))
 	$(BIN)/python -m tests.capture --database mariadb --minutes $(or $(MINUTES),20) $(if $(SEED),--seed $(SEED))
 
@@ -55,9 +61,10 @@ soak: setup ## State and memory over 20 minutes with a moving key space, drawn i
 	$(BIN)/python -m bench.flat
 
 lock: setup ## Pin every package again, from pyproject.toml
-	printf 'setuptools>=77\n' | $(COMPILE) --upgrade --no-annotate - --output-file requirements/build.txt
+	printf 'setuptools>=77\nuv\n' | $(COMPILE) --upgrade --no-annotate - --output-file requirements/build.txt
 	$(COMPILE) --upgrade pyproject.toml $(EXTRAS) --group dev --output-file requirements/dev.txt
 	printf 'moto[s3]\nflask\nflask-cors\n' | $(COMPILE) --upgrade --no-annotate - --output-file requirements/s3-server.txt
+	printf 'mkdocs-material\nmkdocstrings-python\nmmdc\nruff\n' | $(COMPILE) --upgrade --no-annotate - --output-file requirements/docs.txt
 	$(COMPILE) --upgrade pyproject.toml $(EXTRAS) --constraint requirements/dev.txt --output-file requirements/runtime.txt
 
 clean: ## Stop the services and remove all that was made here; the jar cache of the user stays

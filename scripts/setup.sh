@@ -66,6 +66,15 @@ set_up_already() { [[ -f $STAMP && ! -e $UNFINISHED && $(<"$STAMP") == "$(stamp)
 
 pip_install() { "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --no-input "$@"; }
 
+# uv takes half of pip's time, but knows nothing of pip's own settings (an index, a proxy): where it can't, pip does.
+install_locked() {
+    local python=$1 lock=$2
+    "$VENV/bin/uv" pip install --quiet --no-config --system-certs --python "$python" \
+        --require-hashes --no-build-isolation -r "$lock" 2>/dev/null ||
+        "$python" -m pip install --quiet --disable-pip-version-check --no-input \
+            --require-hashes --no-build-isolation --use-pep517 -r "$lock"
+}
+
 # PySpark comes as a source archive: setuptools is installed first, pinned, and no build fetches its own.
 need_packages() {
     set_up_already && return
@@ -73,7 +82,7 @@ need_packages() {
     rm -f "$STAMP"
     touch "$UNFINISHED"
     pip_install --require-hashes -r requirements/build.txt &&
-        pip_install --require-hashes --no-build-isolation --use-pep517 -r requirements/dev.txt &&
+        install_locked "$VENV/bin/python" requirements/dev.txt &&
         pip_install --no-deps --no-build-isolation --editable . || {
         (($? > 128)) || rm -f "$UNFINISHED"
         fail "pip could not install the packages; see its message above, then run this again" 75
@@ -101,24 +110,29 @@ need_archive() { "$VENV/bin/python" -m penstock.process.spark.make_archive; }
 need_servers() {
     need_s3_server
     local policy=/usr/sbin/policy-rc.d name ours=""
-    has redis-server && has mariadbd && return
-    can_install || { say "redis-server and mariadb-server are missing, and apt-get can't be used here"; return 0; }
+    has redis-server && has mariadbd && has chromium && has prometheus && return
+    can_install || { say "redis-server, mariadb-server, chromium or prometheus is missing, and apt-get can't be used here"; return 0; }
     [[ -e $policy ]] || { printf '#!/bin/sh\nexit 101\n' >"$policy"; chmod +x "$policy"; ours=yes; }
-    for name in redis-server mariadb-server; do
+    for name in redis-server mariadb-server chromium prometheus; do
         install_debian "$name" || say "apt-get could not install $name: its tests will say so"
     done
     [[ -z $ours ]] || rm -f "$policy"
 }
 
-# A server with S3's interface has an environment of its own: its packages don't go together with ours.
-need_s3_server() {
-    local home=$VENV/s3-server lock=requirements/s3-server.txt
+# A server with S3's interface, which only tests start.
+need_s3_server() { need_beside s3-server || say "pip could not install the S3 server: its tests will say so"; }
+
+# What makes the docs a site: `scripts/setup.sh docs`.
+need_docs() { need_beside docs || fail "pip could not install what makes the docs; see its message above, then run this again" 75; }
+
+# Packages that don't go together with ours, or that few need, have an environment of their own within ours.
+need_beside() {
+    local home=$VENV/$1 lock=requirements/$1.txt
     [[ -f $home/stamp && $(<"$home/stamp") == "$(sha256sum <"$lock")" ]] && return
-    say "installing a server with S3's interface"
+    say "installing the packages of $lock"
     rm -rf "$home"
     "$VENV/bin/python" -m venv "$home" &&
-        "$home/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --require-hashes -r "$lock" ||
-        { say "pip could not install the S3 server: its tests will say so"; rm -rf "$home"; return 0; }
+        install_locked "$home/bin/python" "$lock" || { rm -rf "$home"; return 1; }
     sha256sum <"$lock" >"$home/stamp"
 }
 
@@ -136,7 +150,10 @@ main() {
     need_java
     need_jars
     need_archive
-    [[ ${1:-} != servers ]] || need_servers
+    case ${1:-} in
+        servers) need_servers ;;
+        docs) need_docs ;;
+    esac
 }
 
 if [[ ${BASH_SOURCE[0]} == "$0" ]]; then
