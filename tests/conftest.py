@@ -2,6 +2,8 @@
 
 import os
 import signal
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -53,6 +55,14 @@ LONGEST = (
     "test_log_postgres.py",
     "test_local_platform.py",
 )
+
+
+def pytest_configure(config):
+    """Folders of tests share one name space: of two files of one name, one would not be collected."""
+    names = Counter(each.name for each in Path(__file__).parent.rglob("test_*.py"))
+    twice = sorted(name for name, count in names.items() if count > 1)
+    if twice:
+        raise pytest.UsageError(f"test files of one name: {', '.join(twice)}; rename all but one of each")
 
 
 def pytest_collection_modifyitems(items):

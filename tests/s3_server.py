@@ -8,8 +8,9 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
 from pyarrow import fs
+
+from tests.lacking import lacking
 
 _PATIENCE = 60.0
 KEYS = {"access_key": "tester", "secret_key": "hunter2", "region": "us-east-1"}
@@ -24,9 +25,7 @@ def _python() -> Path:
 def s3_server(bucket):
     """Start a server with one bucket; yields the settings of a connection to it."""
     if not _python().exists():
-        if os.environ.get("CI") == "true":
-            pytest.fail("the S3 server is not installed: run `make servers`")
-        pytest.skip("the S3 server is not installed")
+        lacking("the S3 server is not installed: run `make servers`")
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]

@@ -14,7 +14,13 @@ import psycopg
 from penstock.settings import Settings
 
 DOCS = Path(__file__).parents[1] / "docs"
-_AT_WORK = ("now every change", "records applied", "carrying out the transfers")
+_AT_WORK = (
+    "now every change",
+    "records applied",
+    "carrying out the transfers",
+    "gateway on",
+    "handles order events",
+)
 _BLOCK = re.compile(r"^```(console|sql)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 

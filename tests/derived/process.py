@@ -1,4 +1,4 @@
-"""A command of Penstock's as a process group that can be killed whole."""
+"""A command of Penstock's, or of a campaign's own, as a process group that can be killed whole."""
 
 import os
 import signal
@@ -12,9 +12,16 @@ from pathlib import Path
 class Process:
     """Runs a command; what it prints goes to a file. Killed, its Java goes with it."""
 
-    def __init__(self, name: str, command: Sequence[str], folder: Path, environment: dict[str, str]) -> None:
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        folder: Path,
+        environment: dict[str, str],
+        module: str = "penstock.cli",
+    ) -> None:
         self.name, self.log = name, folder / f"{name}.log"
-        self._command = [sys.executable, "-m", "penstock.cli", *command]
+        self._command = [sys.executable, "-m", module, *command]
         self._folder, self._environment = folder, os.environ | environment
         self._running: subprocess.Popen[bytes] | None = None
 

@@ -81,6 +81,20 @@ class Told(Event):
 PAYMENTS = {1: Payment1, 2: Payment2, 3: Payment3, 4: Payment3}
 PROFILES = {1: Profile1, 2: Profile2, 3: Profile3, 4: Profile4}
 
+SPENT = """
+    SELECT to_json(struct('spent_in_sql' AS operator, {who}, spent)) AS text, timestamp_micros(0) AS at
+    FROM (SELECT {who}, sum(amount) AS spent FROM payments GROUP BY {who}, window(at, '1 day'))
+"""
+PAIRS = """
+    SELECT to_json(struct('pairs_in_sql' AS operator, {who}, amount, next)) AS text, timestamp_micros(0) AS at
+    FROM (
+        SELECT a.{who}, a.amount, b.amount AS next
+        FROM payments a
+        JOIN payments b ON a.{who} = b.{who} AND b.at BETWEEN a.at AND a.at + INTERVAL 10 MINUTES
+        WHERE a.id <> b.id
+    )
+"""
+
 
 def emitted(operator, rows, *columns):
     """A result: the name of the operator and the columns, as JSON."""
@@ -104,6 +118,14 @@ class Version:
         self.pipeline.flow(reads=reads, writes=self.results)(self.each)
         reads |= {"limits": self.limits}
         self.pipeline.flow(reads=reads, writes=self.results, output="append")(self.final)
+        for name, query in (("spent_in_sql", SPENT), ("pairs_in_sql", PAIRS)):
+            self.pipeline.sql(
+                name,
+                query.format(who=self.who),
+                reads={"payments": self.payments},
+                writes=self.results,
+                watermark={"payments": "1 hour"},
+            )
 
     def each(self, payments, profiles):
         """What is emitted of each event, by Spark's own aggregates."""

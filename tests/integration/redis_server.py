@@ -1,11 +1,10 @@
 """A Redis server for tests: one for all of a process, or one of a test's own that may be killed."""
 
-import os
-import shutil
 from contextlib import closing
 from dataclasses import replace
 
 import pytest
+from tests.lacking import required
 
 from penstock.local import running
 from penstock.settings import Settings
@@ -13,11 +12,8 @@ from penstock.targets.redis.client import connect
 
 
 def require_redis():
-    """Redis is a program of the system's: without it tests are left out, but never unnoticed."""
-    if shutil.which("redis-server") is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("redis-server is not installed: run `make servers`")
-        pytest.skip("redis-server is not installed")
+    """Leave a test out where there is no Redis."""
+    required("redis-server")
 
 
 @pytest.fixture(scope="session")

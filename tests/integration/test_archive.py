@@ -10,7 +10,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import confluent_kafka
@@ -20,6 +20,7 @@ from tests.s3_server import s3_server
 from typer.testing import CliRunner
 
 from penstock.archive import Archiver, ArchiveRunner, add, check
+from penstock.archive.compaction import MOST
 from penstock.archive.status import status
 from penstock.cli.main import app
 from penstock.errors import ArchiveError, FencedError, LogError, StorageError, TopicError
@@ -39,6 +40,7 @@ from penstock.log.archive.declarations import Declarations
 from penstock.log.archive.history import History, find_history
 from penstock.log.tail import tail
 from penstock.testing import PointListener
+from penstock.testing.sink_contract import Crash, crash_at
 
 POINTS = [
     f"archive.{each}" for each in ("read", "fenced", "temporary", "published", "noted", "verified", "deleted")
@@ -323,6 +325,38 @@ def test_what_two_segments_hold_is_read_once(settings, topic, tmp_path):
     found = check(topic, settings)
     assert all(each.ok for each in found)
     assert sum(each.checksum.count for each in found) == sum(map(len, before.values()))
+
+
+def crash(monkeypatch, point, work):
+    with monkeypatch.context() as patched:
+        crash_at(patched, point)
+        with pytest.raises(Crash):
+            work()
+
+
+@pytest.mark.long
+def test_small_segments_are_merged_and_removed_later(settings, topic, tmp_path, monkeypatch):
+    archive = make_archive(settings, topic, tmp_path, records=1_000, every="1 second")
+    for number in range(MOST + 1):
+        produce(settings, topic, 6, seed=number, transactions=False)
+        if number == MOST:
+            crash(monkeypatch, "archive.deleted", lambda: move(settings, topic))
+        else:
+            assert move(settings, topic).merged == 0
+    before, sums = rows(settings, topic), [each.checksum for each in check(topic, settings)]
+    crash(monkeypatch, "archive.published", lambda: move(settings, topic))  # it lacks its manifest
+    assert rows(settings, topic) == before
+    assert move(settings, topic).merged == MOST + 1  # of the other partition
+    assert rows(settings, topic) == before
+    later = datetime.now(UTC) + timedelta(days=2)
+    crash(monkeypatch, "archive.removing", lambda: Archiver(archive, settings).run_once(later))
+    assert rows(settings, topic) == before
+    Archiver(archive, settings).run_once(later)
+    assert len(files(archive, "*.parquet")) == len(files(archive, "0*.json")) == 2
+    assert rows(settings, topic) == before
+    found = check(topic, settings)
+    assert all(each.ok and not each.findings for each in found)
+    assert [each.checksum for each in found] == sums
 
 
 def test_a_damaged_segment_is_found_and_keeps_kafka_from_being_deleted(

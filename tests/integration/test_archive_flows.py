@@ -79,6 +79,7 @@ def raw(world, **more):
     }
 
 
+@pytest.mark.long
 def test_rows_are_those_that_kafka_had_in_the_order_of_the_log(world):
     before = raw(world)
     world.archive()

@@ -52,7 +52,7 @@ def emitted(rows):
     return {row.n: row.profile and row.profile.home for row in rows}
 
 
-@pytest.mark.parametrize(("early", "seed"), [("wait", 1), ("correct", 2)])
+@pytest.mark.parametrize(("early", "seed"), [pytest.param("wait", 1, marks=pytest.mark.long), ("correct", 2)])
 def test_each_event_gets_the_row_of_its_time(spark, early, seed):
     events, versions = make_logs(seed)
     expected = reference.as_of([each for _, each in events], [each for _, each in versions])

@@ -96,6 +96,7 @@ def test_a_key_that_the_source_has_by_then_is_not_deleted(database):
     assert not Store(database.settings).position(capture.name).tables[path].absent
 
 
+@pytest.mark.long
 def test_the_command_ends_with_65_and_a_repair_with_0(database, copy):
     database.execute("create table t (id int primary key)")
     database.execute("insert into t select generate_series(1, 100)")

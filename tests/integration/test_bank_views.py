@@ -23,9 +23,10 @@ from penstock.apps.bank.expected import Book
 from penstock.apps.bank.messages import messages, text_messages
 from penstock.apps.bank.pipeline import STORE, accounts, bank
 from penstock.apps.bank.report import Report, compare, read_topics
-from penstock.apps.bank.status import Status
+from penstock.apps.bank.status import STAGES
 from penstock.apps.bank.transfers import Bank
 from penstock.apps.bank.writers import CountingStore
+from penstock.apps.demo.status import RunStatus
 from penstock.errors import StaleViewError
 from penstock.local import running
 from penstock.log import Broker, Consumer, apply
@@ -75,6 +76,7 @@ def table(settings, query):
         return connection.execute(query).fetchall()
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_views_are_what_the_log_gives_and_a_reader_comes_later(store, settings, spark):
     money = Money(Bank(store), [f"a{number}" for number in range(8)], seed=random.randrange(10**6))
@@ -144,7 +146,7 @@ def test_through_kills_of_all_readers_views_are_what_the_log_gives(monkeypatch):
     monkeypatch.setattr("penstock.apps.bank.demo._Run", _Relentless)
     with running() as settings:
         plan = Plan(rate=40, accounts=50, seconds=6)
-        report = run_bank(replace(settings, spark=quick.SPARK), plan, Status())
+        report = run_bank(replace(settings, spark=quick.SPARK), plan, RunStatus(STAGES))
     assert report.complete, report
     assert report.ends["completed"] > 20
     assert report.ends["failed"] > 5

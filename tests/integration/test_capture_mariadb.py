@@ -196,6 +196,7 @@ def test_an_outbox(maria):
     assert event.headers == {"id": b"i", "type": b"made"}
 
 
+@pytest.mark.long
 def test_a_purged_log_is_changes_lost_and_a_new_snapshot_helps(own):
     own.execute("create table t (id int primary key)")
     own.execute("insert into t values (1), (2)")

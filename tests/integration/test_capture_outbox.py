@@ -67,7 +67,7 @@ class OutboxTable:
         assert passed.count(point) == times, process.log.read_text()
 
 
-@pytest.mark.parametrize("key", ["primary key", ""])
+@pytest.mark.parametrize("key", ["primary key", pytest.param("", marks=pytest.mark.long)])
 def test_killed_in_the_first_snapshot_it_loses_and_doubles_no_event(outbox, tmp_path, key):
     outbox.create(key)
     outbox.add(*range(2000, 6000, 2))
@@ -185,7 +185,7 @@ def test_an_outbox_that_was_away_for_a_while_is_refused(outbox, what):
     assert outbox.events() == [1]
 
 
-@pytest.mark.parametrize("snapshot", ["initial", "never"])
+@pytest.mark.parametrize("snapshot", ["initial", pytest.param("never", marks=pytest.mark.long)])
 def test_killed_before_it_is_published_an_outbox_that_is_added_is_read(outbox, tmp_path, snapshot):
     outbox.create()
     outbox.add(1)

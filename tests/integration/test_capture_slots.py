@@ -2,6 +2,7 @@
 
 import threading
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from urllib.parse import urlsplit
 
@@ -70,6 +71,36 @@ def test_a_slot_that_was_made_again_is_noticed(database):
     database.execute("select pg_create_logical_replication_slot(%s, 'pgoutput')", [name])
     with pytest.raises(CaptureError, match="changes are lost"), database.running(capture):
         pass
+
+
+@contextmanager
+def commits_wait(database):
+    """Let commits wait for a standby that there is none of: they are in the log, and nobody sees them."""
+    database.execute("alter system set synchronous_standby_names = 'nobody'")
+    database.execute("select pg_reload_conf()")
+    time.sleep(0.5)  # until all of its processes know
+    try:
+        yield
+    finally:
+        database.execute("alter system reset synchronous_standby_names")
+        database.execute("select pg_reload_conf()")
+
+
+def test_a_change_is_in_the_topic_when_others_see_it_and_no_earlier(database):
+    database.execute("create table t (id int primary key)")
+    capture = database.capture("t")
+    with database.running(capture), psycopg.connect(database.settings.dsn().value) as other:
+        with commits_wait(database):
+            other.execute(f"insert into {database.schema}.t values (1)")
+            waiting = threading.Thread(target=other.commit)
+            waiting.start()
+            time.sleep(1)
+            assert waiting.is_alive()
+            assert database.execute("select * from t").fetchall() == []
+            assert database.records(capture, "t") == []
+        waiting.join(10)
+        assert not waiting.is_alive()
+    assert [each.after["id"] for each in database.records(capture, "t")] == [1]
 
 
 def test_the_second_on_one_slot_is_told_who_has_it(database):

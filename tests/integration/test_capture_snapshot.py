@@ -54,7 +54,7 @@ def test_never_leaves_out_what_is_there(database):
     assert [each.after["id"] for each in database.records(capture, "t")] == [2]
 
 
-@pytest.mark.parametrize("key", ["primary key", ""])
+@pytest.mark.parametrize("key", ["primary key", pytest.param("", marks=pytest.mark.long)])
 def test_killed_in_the_snapshot_it_goes_on_while_the_table_changes(database, tmp_path, key):
     database.execute(f"create table t (id int {key}, n int)")
     database.execute("alter table t replica identity full")
@@ -240,7 +240,7 @@ def test_a_table_that_was_not_published_or_made_again_is_read_again(database):
     assert rows_of(database.records(capture, "t"))[0] == [9, 10]
 
 
-@pytest.mark.parametrize("point", [BEFORE, "capture.after-commit"])
+@pytest.mark.parametrize("point", [pytest.param(BEFORE, marks=pytest.mark.long), "capture.after-commit"])
 def test_killed_while_a_table_is_published_again_it_is_read_again_all_the_same(database, tmp_path, point):
     database.execute("create table t (id int primary key)")
     database.execute("insert into t values (1)")
@@ -303,6 +303,7 @@ def test_a_key_that_is_renamed_in_a_backlog_leaves_no_old_record_behind(database
     assert live == {'{"number": 2}', '{"number": 3}'}
 
 
+@pytest.mark.long
 def test_an_outbox_that_is_added_loses_and_doubles_no_event(database, unique):
     database.execute("create table t (id int primary key)")
     database.execute(

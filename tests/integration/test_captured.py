@@ -369,6 +369,7 @@ def letters(topic, place):
     return [DeadLetter.from_message(each).error for each in found]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(240)
 def test_events_beside_a_captured_table_in_real_time(settings, spark, tmp_path, unique):
     """A row, one that was updated, one that was deleted, one that never was, and a dead letter."""

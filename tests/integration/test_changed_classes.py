@@ -90,7 +90,11 @@ def test_a_field_is_added_and_another_renamed_while_events_wait(spark, settings,
     assert found["recent"] == summed([*before, ada[2], bob], 1, 3, 6, 9)
     assert found["latest"][:3] == [before[0] | {"limit": 100}, before[1] | profile, ada[2] | profile]
     assert found["within"][:3] == [{"who": "ada", "amount": n, "limit": 100} for n in (1, 2, 3)]
-    assert found["native"] == [{"customer": "ada", "spent": 6}]
+    assert found["native"] == found["spent_in_sql"] == [{"customer": "ada", "spent": 6}]
+    assert found["pairs_in_sql"] == [
+        {"card": "ada", "amount": 1, "next": 2},
+        {"customer": "ada", "amount": 2, "next": 3},
+    ]
     with pytest.raises(FlowError, match="limit was bigint, and would be string"):
         run(spark, place, 4, flows=["final"])
 
@@ -178,6 +182,7 @@ def billed(spark, *given):
     )
 
 
+@pytest.mark.long
 def test_what_came_later_goes_beside_a_struct_of_sparks_own_state(spark):
     """Of what was kept before it came, it is the default."""
     at_micros = at(1) + timedelta(microseconds=17)

@@ -89,6 +89,7 @@ def test_an_enum_is_its_value_and_a_deletion_can_be_sent(spark):
         ]
 
 
+@pytest.mark.long
 def test_a_row_that_was_deleted_is_there_no_more_as_of_later(spark):
     def then(trips, state):
         known = joins.as_of(state, on="rider", time="at", history="1 hour", watermark="1 second", buckets=1)

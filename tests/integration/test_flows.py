@@ -146,6 +146,7 @@ class New(Event, type="pet"):
     kind: str = "cat"
 
 
+@pytest.mark.long
 @pytest.mark.timeout(200)
 def test_a_schema_that_appears_in_mid_stream_is_fetched_and_nothing_is_lost(place, spark, unique):
     old = Topic(f"pets.{unique}", Old, key="name", format="avro")
@@ -276,6 +277,7 @@ def test_a_flow_whose_state_has_changed_is_refused(place, spark, pair, unique):
         run_once(counting("customer", "id"), place, spark)
 
 
+@pytest.mark.long
 def test_windows_that_have_changed_are_refused(place, spark, pair, unique):
     source, _ = pair
     target = Topic(f"hours.{unique}", Hour, key="customer")
@@ -310,6 +312,7 @@ def test_what_real_time_cannot_do_is_refused_with_the_alternative(place, spark, 
         "runs Python": lambda rows: rows.withColumn("customer", shout("customer")),
         "joins two streams": lambda rows: rows.join(rows.select("customer"), "customer"),
         "drops duplicates": lambda rows: rows.dropDuplicates(["id"]),
+        "reads '.*' twice": lambda rows: rows.union(rows),
         "two stateful steps": lambda rows: rows.groupBy("customer").count().groupBy("count").count(),
     }
     for number, (message, change) in enumerate(cases.items()):

@@ -25,11 +25,12 @@ def judged(payments, profiles):
 
 def make_log(seed):
     """Payments and changes of profiles, as they were written; some rows are deleted and come again."""
-    random, log = Random(seed), []
+    random, log, pays = Random(seed), [], True
     for number in range(90):
+        pays ^= random.random() < 0.2  # some of a kind in a row: each change of sides is a batch
         card, place = random.choice((None, "a", "b", "c", "d")), START + timedelta(seconds=number)
         source = ("t", 0, number, place)
-        if random.random() < 0.5:
+        if pays:
             log.append(("payments", (card, number, place - timedelta(seconds=random.randrange(5)), source)))
         else:
             home = None if random.random() < 0.3 else f"home{number}"
@@ -67,6 +68,7 @@ def test_the_latest_row_of_the_key_as_a_stream_and_in_replay(spark):
     assert len(feed.results) == len(streamed)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(240)
 def test_in_real_time_with_a_row_that_changes_and_goes(settings, spark, tmp_path):
     place = replace(settings, data=tmp_path)

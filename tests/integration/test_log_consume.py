@@ -355,6 +355,21 @@ def test_lag_in_events_and_seconds(settings, topic):
     assert 55 < max(lag.seconds for lag in lags) < 80
 
 
+def test_nobody_waits_for_events_where_only_a_marker_of_a_transaction_is_left(settings, unique):
+    Broker(settings).ensure(unique, 1, {})
+    producer = confluent_kafka.Producer({**settings.client(), "transactional.id": unique})
+    producer.init_transactions(20)
+    producer.begin_transaction()
+    producer.produce(unique, b"one")
+    producer.commit_transaction(20)
+    groups = Groups(settings)
+    groups.place(unique, {unique: {0: 1}})
+    began = time.monotonic()
+    (found,) = groups.lag(unique)
+    assert (found.events, found.seconds) == (1, 0.0)
+    assert time.monotonic() - began < 10
+
+
 def test_reset_is_shown_first_then_done(settings, topic):
     produce(settings, topic, 20)
     group, groups = topic.name, Groups(settings)

@@ -305,6 +305,7 @@ def test_two_members_share_and_hand_over(settings, topic, stored, connect):
     assert min(seen.values()) > 0
 
 
+@pytest.mark.long
 def test_a_zombie_writes_nothing(settings, topic, consumer, stored, monkeypatch, caplog):
     """It has collected a batch, and is then away for so long that the group goes on without it."""
     produce(settings, topic, range(60))

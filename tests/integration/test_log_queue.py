@@ -321,15 +321,16 @@ def test_more_workers_than_partitions_all_get_work(settings, jobs, opened):
     def worker(name):
         with opened() as queue:
             queues.append(queue)
-            for lease in queue.take(idle="6 seconds"):
-                time.sleep(0.05)
-                lease.acknowledge()
-                seen[name] += 1
+            while sum(seen.values()) < 400 and time.monotonic() < deadline:
+                for lease in queue.take(idle="1 second"):
+                    time.sleep(0.05)
+                    lease.acknowledge()
+                    seen[name] += 1
 
+    deadline = time.monotonic() + 60
     workers = [Thread(target=worker, args=(name,)) for name in range(8)]
     for thread in workers:
         thread.start()
-    deadline = time.monotonic() + 30
     while len(queues) < 8 or not all(queue._client.joined for queue in queues):
         assert time.monotonic() < deadline
         time.sleep(0.1)

@@ -101,6 +101,7 @@ def fight(crew, consumer, dead):
         crew.replace_the_dead()
 
 
+@pytest.mark.long
 def test_each_event_is_acknowledged_once_or_a_dead_letter_and_none_is_lost(settings, jobs, tmp_path):
     dead = {}
     crew = Crew(tmp_path, settings.kafka["bootstrap.servers"], jobs.name)

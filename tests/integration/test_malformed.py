@@ -19,6 +19,7 @@ from penstock.log.dead_letters import DeadLetter
 from penstock.pipeline import Pipeline, Runner
 from penstock.pipeline.attempt import Attempt
 from penstock.pipeline.checkpoint import Checkpoint
+from penstock.pipeline.claim import Claim
 from penstock.pipeline.job import flow_job
 from penstock.pipeline.malformed import Judge
 from penstock.pipeline.plan import Planner
@@ -108,7 +109,8 @@ def attempt(world, pipeline, flow="copy", **options):
     job = flow_job(pipeline, pipeline.flows[flow])
     checkpoint = Checkpoint(world.spark, f"{world.settings.flows}/{pipeline.name}/{flow}/checkpoint")
     judge = Judge(Identity.of_dead_letters("", pipeline.name), planner)
-    Attempt(job, planner, judge, checkpoint, threading.Event(), lanes=2, once=True, **options).run()
+    claim = Claim(job, planner)
+    Attempt(job, planner, judge, checkpoint, claim, threading.Event(), lanes=2, once=True, **options).run()
 
 
 def letters(world, topic=None):
@@ -162,6 +164,7 @@ def test_dead_letters_are_durable_before_any_lane_commits(world, monkeypatch):
     assert (letters(world), results(world)) == ([LACKING], READ)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(180)
 def test_flows_at_different_positions_share_the_dead_letters(world):
     pipeline = copying(world, names=("copy", "other", "replayed"))
@@ -179,6 +182,7 @@ def run_once(world, pipeline, **options):
         assert runner.wait(100)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(180)
 def test_a_pipelines_topics_may_change(world, unique):
     run_once(world, copying(world))
@@ -197,7 +201,7 @@ def test_a_pipelines_topics_may_change(world, unique):
 
 
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize("code", [Reading, Wider])
+@pytest.mark.parametrize("code", [Reading, pytest.param(Wider, marks=pytest.mark.long)])
 def test_real_time_killed_before_its_batch_is_settled_goes_on_with_any_code(world, monkeypatch, code):
     """Spark has committed the batch: by the same code it is settled now, by another it is worked on again."""
     with monkeypatch.context() as patch:
@@ -213,6 +217,7 @@ def test_real_time_killed_before_its_batch_is_settled_goes_on_with_any_code(worl
     assert len(letters(world)) == (code is Reading)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(120)
 def test_malformed_rows_of_a_table_that_is_looked_up_are_dead_letters(world, unique):
     limits = Table(f"limits.{unique}", Limit, key="sensor")
@@ -235,6 +240,7 @@ def test_malformed_rows_of_a_table_that_is_looked_up_are_dead_letters(world, uni
     assert letters(world) == [LACKING]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(120)
 def test_what_has_no_malformed_records_is_read_once(world, monkeypatch):
     run_once(world, copying(world))
@@ -253,6 +259,7 @@ def test_two_classes_for_one_topic_are_refused(world):
             return rows
 
 
+@pytest.mark.long
 @pytest.mark.timeout(180)
 def test_another_decoder_looks_again_and_writes_no_letter_twice(world):
     """A flow that reads later, by a stricter class, must not trust what the other one judged."""

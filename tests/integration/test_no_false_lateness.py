@@ -96,6 +96,7 @@ def wait_until_read(settings, flow):
         time.sleep(0.2)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(200)
 def test_a_run_that_ends_by_itself_closes_what_it_can(place, settings, spark):
     """Several batches, whose ticks come after the run has looked where its topics end."""

@@ -392,7 +392,7 @@ def test_a_dead_letter_says_what_is_wrong_and_is_the_same_when_it_is_written_aga
     letters = [letter_of(row) for row in undecodable(rows, SMALL, PLAIN).collect()]
     assert [letter.error for letter in letters] == [
         "field 'total' is missing or not decimal(12,2)",
-        "field 'channel' is missing or not string",
+        "field 'channel' is missing or not one of web, store",
         "field 'count' is missing or not bigint",
         "a part of the value is not JSON of Small",
         "the value is not JSON of Small",
@@ -546,7 +546,7 @@ def test_an_event_of_any_version_is_read_as_the_newest(spark, format):
 
 
 def test_nothing_may_stand_behind_an_avro_event(spark):
-    """A mark that was the same for all could be written by anybody, and one by the length as well."""
+    """A mark that was the same for all could be written by anybody, and one that can be computed as well."""
     directory, topic = MemoryDirectory(), Topic("o", OrderV3, format="avro")
     value = topic.codec(directory).encode(VERSIONS[2])
     body, rest = value[5:], [b"tail", b"tail and more", b"\0", b"x" * 100]

@@ -9,14 +9,14 @@ import psycopg
 import pytest
 from pyspark.sql import functions as F
 
-from penstock.errors import DataLossError, FencedError, FlowError, TargetError
+from penstock.errors import DataLossError, FencedError, FlowError, SinkError, TargetError
 from penstock.events import Event
 from penstock.identity import Identity
-from penstock.log import Broker, Producer, Table, Topic, apply
+from penstock.log import Broker, Groups, Producer, Table, Topic, apply
 from penstock.pipeline import Pipeline, Runner, rebuild, verify
 from penstock.pipeline.generation import Generations
 from penstock.settings import Settings, reveal
-from penstock.targets import PostgresTable
+from penstock.targets import PostgresSink, PostgresTable
 from penstock.testing.sink_contract import Crash, crash_at
 
 KEPT = {"min.compaction.lag.ms": str(7 * 24 * 3600 * 1000)}
@@ -66,6 +66,12 @@ class World:
         return sorted(self.ask(f"select id, customer, price from {self.name}"))
 
     @property
+    def position(self) -> int:
+        """How many records of the topic the table shows, as the flow's group has it."""
+        group = Identity.of(self.settings.namespace, self.name, "copy").group
+        return sum(Groups(self.settings).positions(group)[self.orders.name].values())
+
+    @property
     def is_verified(self) -> bool:
         return all(each.ok for each in verify(self.pipeline, self.settings, self.spark))
 
@@ -92,6 +98,7 @@ def expected(ids) -> list[tuple]:
     return [(n, f"c{n}", n * 1.5) for n in ids]
 
 
+@pytest.mark.long
 def test_a_damaged_table_is_made_again_and_the_flow_goes_on(world):
     world.ask(f"create index on {world.name} (customer)")
     world.ask(f"grant select on {world.name} to public")
@@ -117,6 +124,7 @@ def test_a_damaged_table_is_made_again_and_the_flow_goes_on(world):
     assert world.is_verified
 
 
+@pytest.mark.long
 def test_rows_that_were_deleted_by_mistake_are_as_they_were_the_moment_before(world):
     time.sleep(0.05)
     before = datetime.now(UTC)
@@ -124,14 +132,19 @@ def test_rows_that_were_deleted_by_mistake_are_as_they_were_the_moment_before(wo
     world.delete(*range(10))
     world.run()
     assert world.rows() == expected(range(10, 20))
+    assert world.position == 30
     world.rebuild(until=before)
     assert world.rows() == expected(range(20))
+    assert world.position == 20, "the former table's position is not this one's"
     assert world.is_verified, "up to where it stands"
     world.run()
     assert world.rows() == expected(range(10, 20)), "the flow goes on with what came after"
+    assert world.position == 30
 
 
-@pytest.mark.parametrize("point", ["rebuild.swapping", "rebuild.swapped"])
+@pytest.mark.parametrize(
+    "point", [pytest.param("rebuild.swapping", marks=pytest.mark.long), "rebuild.swapped"]
+)
 def test_a_kill_while_it_is_put_in_place_is_made_good_by_the_same_command(world, monkeypatch, point):
     world.ask(f"delete from {world.name}")
     with monkeypatch.context() as patched:
@@ -185,6 +198,7 @@ def test_what_refers_to_a_table_or_protects_it_stays(world):
     assert world.ask(f"select * from seen{name}") == [], "nothing has happened that a trigger has not seen"
 
 
+@pytest.mark.long
 def test_a_table_that_can_not_be_replaced_leaves_the_flow_as_it_was(world):
     world.ask(f"create table l{world.name} (order_id bigint references {world.name} (id))")
     world.ask(f"insert into {world.name} values (999, 'by hand', 0)")
@@ -240,6 +254,25 @@ def test_a_flow_that_runs_elsewhere_is_shut_out(world):
     assert world.rows() == expected(range(20))
     world.run()
     assert (2, "late", 0.0) in world.rows()
+
+
+@pytest.mark.long
+def test_a_writer_that_can_not_be_shut_out_is_not_replaced(world, monkeypatch):
+    """The database is away for a moment: the flow at work goes on."""
+    world.rebuild(may_swap=lambda: False)
+
+    def away(self):
+        raise SinkError("PostgreSQL can't be reached")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(PostgresSink, "take_over", away)
+        with pytest.raises(SinkError):
+            world.rebuild()
+    world.send(Order(50, "c50", 75.0))
+    world.run()
+    assert world.rebuild().swapped
+    world.run()
+    assert world.rows() == expected([*range(20), 50])
 
 
 def test_what_the_log_has_not_is_not_rebuilt_in_silence(world, settings, unique):

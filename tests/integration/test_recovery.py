@@ -119,6 +119,7 @@ def test_a_flow_with_state_is_not_let_go_on_without_it(world):
         attempt(world, pipeline, from_ledger=True)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(180)
 def test_a_topic_that_was_made_again_is_refused_and_can_be_begun_anew(world):
     """It may have outgrown the old offset: then only its id shows it."""

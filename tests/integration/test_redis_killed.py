@@ -243,11 +243,13 @@ def test_another_writer_that_meets_a_busy_redis_tries_again(platform):
 
 def test_a_cluster_is_refused(tmp_path):
     require_redis()
-    port = ports.any_free()
+    port, bus = ports.any_free(), ports.any_free()  # the bus of a cluster is 10,000 above, if nothing is said
     command = ["redis-server", "--bind", "127.0.0.1", "--port", str(port), "--dir", str(tmp_path)]
-    server = subprocess.Popen([*command, "--cluster-enabled", "yes", "--save", ""], stdout=subprocess.DEVNULL)
+    command += ["--cluster-enabled", "yes", "--cluster-port", str(bus), "--save", ""]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:
         while not ports.is_open(port):
+            assert server.poll() is None, "Redis did not start"
             time.sleep(0.05)
         with pytest.raises(TargetError, match="is a cluster"):
             lanes_of(Settings(connections={"redis": {"url": f"redis://127.0.0.1:{port}"}}))

@@ -133,6 +133,7 @@ def test_truncates_large_values_and_partitioned_tables(database, copy):
     assert same(database, copy, "t") == 5
 
 
+@pytest.mark.long
 def test_what_can_not_be_copied_is_refused_with_the_reason(database, copy):
     database.execute("create table keyless (id int)")
     database.execute("create table bits (id int primary key, b varbit)")

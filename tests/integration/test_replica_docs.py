@@ -4,6 +4,7 @@ import pytest
 from tests.walked_page import walked
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_every_command_of_the_page_about_replicas_runs_as_written(tmp_path):
     with walked("replica.md", tmp_path) as page:

@@ -24,6 +24,7 @@ from penstock.errors import AuthenticationError, AuthorizationError, DeliveryErr
 from penstock.events import Event
 from penstock.log import Broker, Consumer, ExactlyOnce, Groups, Producer, Queue, Topic, apply, redrive
 from penstock.log.topic import DEAD_LETTERS
+from penstock.ops.collecting import look
 from penstock.pipeline import Runner, verify
 from penstock.pipeline.ticks import Ticks
 from penstock.registry import Registry
@@ -241,6 +242,7 @@ def listed(pipeline, result):
     return grants, [*permissions("Registry"), *seen]
 
 
+@pytest.mark.long
 def test_a_pipeline_needs_the_permissions_that_are_listed_and_loses_nothing_without(
     broker, user, spark, paid, tmp_path, caplog, capfd
 ):
@@ -310,3 +312,19 @@ def assert_hidden(folder, output):
         assert secret not in output
         assert not [command for command in commands if secret in command]
         assert not [content for content in files if secret.encode() in content]
+
+
+def test_status_needs_what_is_listed_and_says_what_it_may_not_see(broker, user):
+    case = Case("watched", broker.open, broker.open)
+    case.prepare()
+    listed = permissions("penstock status", topic="watched", group="watched.group.lag")
+    commits = next(each for each in listed if each[1] == "__consumer_offsets")
+    mine = user("watcher", *(each for each in listed if each is not commits))
+    system = look(mine)
+    (group,) = [each for each in system.groups if each.group.startswith("watched.group")]
+    assert (group.events, group.judgement) == (2, "unknown")
+    assert any("history of commits" in each and "User:watcher" in each for each in system.unanswered)
+    broker.grant("watcher", commits)
+    system = look(mine)
+    (group,) = [each for each in system.groups if each.group.startswith("watched.group")]
+    assert (group.events, group.judgement, system.unanswered) == (2, "ok", ())

@@ -80,6 +80,7 @@ def test_ledgers_that_can_not_be_of_one_sink_are_refused():
             _refuse_apart(side, table, "s")
 
 
+@pytest.mark.long
 @pytest.mark.timeout(200)
 def test_a_flow_writes_a_table_and_sends_the_rest_to_topics(settings, spark, pair, unique, tmp_path):  # noqa: F811
     place, (source, _) = replace(settings, data=tmp_path), pair

@@ -240,6 +240,16 @@ def test_a_rebuilt_index_takes_the_place_in_one_step(spark, settings, name):
     assert [(row["id"], row["n"]) for row in found(settings, name)] == [(3, 3)]
 
 
+def test_who_wrote_before_a_generation_was_swapped_in_is_shut_out(spark, settings, name):
+    index = OpenSearchIndex(name)
+    put(lanes_of(settings, name, sink="shop.flow").open(0), (1, 1), entry=Entry(5, SECOND))
+    put(lanes_of(settings, f"{name}-g7", sink="shop.flow.g7").open(0), (1, 9), entry=Entry(1, FIRST))
+    index.swap(index.beside("g7"), settings)
+    late = lanes_of(settings, name, sink="shop.flow").open(0)
+    with pytest.raises(FencedError, match="a writer of epoch 6, this one has 5"):
+        late.entry.refuse_older(5, "shop.flow")
+
+
 def test_rows_of_another_flow_are_not_thrown_away(spark, settings, name):
     index = OpenSearchIndex(name)
     put(lanes_of(settings, name).open(0), (1, 1))

@@ -477,6 +477,25 @@ def test_the_key_needs_a_unique_constraint(spark, opened, sql, unique, made, fit
     assert sql(f"SELECT card, total FROM t{unique}") == [("a", 1)]
 
 
+def test_a_ledger_is_taken_over_whatever_became_of_the_table(spark, opened, settings, sql, unique):
+    """The next version has another key and other columns, which this table is not to get."""
+    before = opened(SIMPLE, key="card", write="upsert")
+    table = PostgresTable(f"t{unique}", key="shop", write="upsert")
+    schema = StructType.fromDDL("shop string, total string, more int")
+    with pytest.raises(TargetError):
+        PostgresSink(table, schema, SinkOptions(settings, unique)).open()
+    PostgresSink(table, schema, SinkOptions(settings, unique)).take_over()
+    with pytest.raises(FencedError):
+        before.write(totals(spark, ("a", 1)), batch(0, 0, 1))
+    assert sql(f"SELECT * FROM t{unique}") == []
+    sql(f"DROP TABLE t{unique}")
+    (entry,) = PostgresSink(table, schema, SinkOptions(settings, unique)).take_over()
+    assert entry.epoch == 3
+    away = Settings(postgres=Secret("postgresql://127.0.0.1:1/none"))
+    with pytest.raises(SinkError):
+        PostgresSink(table, schema, SinkOptions(away, unique)).take_over()
+
+
 def test_an_id_that_comes_again_is_an_error_and_no_secret(spark, opened, sql):
     """A plain insert, if it is asked for: nothing hides where it should fail."""
     sink = opened("id string, n int", repeated="refuse")

@@ -219,9 +219,14 @@ def test_a_kept_state_and_what_came_after_it_are_the_whole(spark):
     )
     records = history(5)
     for cut in (0, 150):
-        parts = [view.state(view.rows(frame(spark, part))) for part in (records[:cut], records[cut:])]
-        merged = view.finished(view.merged(parts[0].unionByName(parts[1])))
-        assert sorted(merged.collect()) == sorted(view(frame(spark, records)).collect())
+        parts = [view.state(frame(spark, part)) for part in (records[:cut], records[cut:])]
+        merged = view.merged(parts[0].unionByName(parts[1]))
+        assert merged.dtypes == parts[0].dtypes, "it can be merged again"
+        whole = sorted(view(frame(spark, records)).collect())
+        assert sorted(view.finished(merged).collect()) == whole
+        continued = view.continued(frame(spark, records[cut:]), parts[0])
+        assert sorted(continued.collect()) == whole
+        assert continued.dtypes == view(frame(spark, records)).dtypes
 
 
 def test_a_view_follows_a_stream_and_ends_where_a_replay_does(spark):

@@ -62,7 +62,7 @@ def operators(**more):
     )
 
 
-@pytest.mark.parametrize("ttl", [None, 20])
+@pytest.mark.parametrize("ttl", [None, pytest.param(20, marks=pytest.mark.long)])
 def test_stream_and_replay_are_as_a_plain_count(spark, ttl):
     log = make_log(7)
     rows = [row(number, *event) for number, event in enumerate(log)]
@@ -170,6 +170,7 @@ def counted_with_ids(rows, state):
     return kept, emitted.with_columns(pl.format("{}/{}", "n", "seen").alias("id"))
 
 
+@pytest.mark.long
 def test_a_flow_goes_on_with_state_that_has_grown_and_can_be_looked_into(settings, spark, tmp_path):
     place = replace(settings, data=tmp_path)
     apply([visits], Broker(place))

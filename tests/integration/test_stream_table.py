@@ -48,7 +48,7 @@ def test_the_latest_row_as_a_stream_and_in_replay(spark):
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("mode", ["stream", "realtime"])
+@pytest.mark.parametrize("mode", ["stream", pytest.param("realtime", marks=pytest.mark.long)])
 def test_a_table_is_loaded_before_the_first_event(settings, spark, tmp_path, unique, mode):
     """The events were written first, and the table comes in several batches: each event finds its row."""
     place = replace(settings, data=tmp_path)
@@ -82,6 +82,7 @@ def test_a_table_is_loaded_before_the_first_event(settings, spark, tmp_path, uni
     assert homes == {card: f"home of {card}" for card in cards}
 
 
+@pytest.mark.long
 @pytest.mark.timeout(240)
 def test_in_real_time_much_that_waits_is_worked_on_in_batches_first(
     settings, spark, tmp_path, unique, monkeypatch
@@ -136,6 +137,7 @@ def test_postgres_is_asked_for_keys(spark, settings, unique):
     assert {row.card: row.profile is None for row in rows} == {"a": False, "b": False, "c": True}
 
 
+@pytest.mark.long
 def test_several_streams_as_one_in_the_order_of_time(spark):
     random = Random(5)
     sides = {"payments": [], "logins": []}

@@ -95,7 +95,9 @@ def replayed(spark, log, how, foreign):
     return held
 
 
-@pytest.mark.parametrize(("how", "foreign"), [("inner", True), ("full", True), ("full", False)])
+@pytest.mark.parametrize(
+    ("how", "foreign"), [("full", True), pytest.param("inner", True, marks=pytest.mark.long), ("full", False)]
+)
 def test_the_view_is_a_fresh_join_after_every_batch(spark, how, foreign):
     """Those of the other kinds differ in the step alone, which has a test of its own."""
     tables = Tables(seed=len(how) + foreign, foreign=foreign)

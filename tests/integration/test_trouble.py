@@ -56,6 +56,7 @@ def test_a_dead_java_process_ends_the_run_with_a_code_of_its_own(driver):
     assert "Java process has ended" in driver.last_words(20)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(240)
 def test_a_signal_to_the_whole_group_ends_in_order(driver):
     """systemd, `timeout` and terminals signal the Java process, too."""
@@ -67,6 +68,7 @@ def test_a_signal_to_the_whole_group_ends_in_order(driver):
     assert not [word for word in ("Traceback", "Exception", "tries again") if word in said], said
 
 
+@pytest.mark.long
 @pytest.mark.timeout(120)
 def test_a_result_that_is_too_large_is_not_tried_for_ever(world):
     pipeline = copying(world)
@@ -82,12 +84,14 @@ def test_a_result_that_is_too_large_is_not_tried_for_ever(world):
         run_once(world, pipeline, flows=["large"])
 
 
+@pytest.mark.long
 @pytest.mark.timeout(120)
 def test_a_transaction_longer_than_the_broker_allows_is_refused(world):
     with pytest.raises(TargetError, match=r"transaction.max.timeout.ms"):
         run_once(world, copying(world, timeout="2 hours"))
 
 
+@pytest.mark.long
 @pytest.mark.timeout(180)
 def test_events_that_were_deleted_unread_are_reported_with_their_place(world):
     run_once(world, copying(world))
@@ -103,6 +107,7 @@ def test_events_that_were_deleted_unread_are_reported_with_their_place(world):
     assert len(results(world)) == 9 + len(ends)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(180)
 def test_a_lost_state_file_is_reported(world):
     pipeline = Pipeline(world.name)

@@ -9,12 +9,13 @@ import pytest
 from rich.console import Console
 
 from penstock.apps.bank.account import Deposited, MoneySent, Opened, TransferSettled, account
+from penstock.apps.bank.described import described, verdict
 from penstock.apps.bank.expected import Book
 from penstock.apps.bank.report import Report
-from penstock.apps.bank.status import STAGES, Status
+from penstock.apps.bank.status import STAGES
 from penstock.apps.bank.transfer import TransferCompleted, TransferPaid, TransferRequested, transfer
-from penstock.cli.bank_report import described, percentile, verdict
-from penstock.cli.bank_screen import frame, lines_of, screen
+from penstock.apps.demo.screen import frame, lines_of, screen
+from penstock.apps.demo.status import RunStatus
 from penstock.sourcing import Append, Context
 
 TEN = Decimal("10.00")
@@ -84,12 +85,11 @@ def test_the_report_has_its_figures():
     assert "MoneyLeft 3" in text
     assert "2 completed, 1 failed" in text
     assert "80.0 s" in text
-    assert percentile([], 0.5) is None
 
 
 def test_lines_come_at_news_and_every_few_seconds():
     now = [0.0]
-    status = Status(lambda: now[0])
+    status = RunStatus(STAGES, lambda: now[0])
     status.figures = lambda: [("accepted", "7", "so far")]
     lines = lines_of(status)
     status.enter("open", "many")
@@ -100,7 +100,7 @@ def test_lines_come_at_news_and_every_few_seconds():
 
 
 def test_the_screen_shows_stages_and_ends_with_them():
-    status = Status()
+    status = RunStatus(STAGES)
     with screen(status, Console(file=StringIO())):
         for name in STAGES:
             status.enter(name)
@@ -110,7 +110,7 @@ def test_the_screen_shows_stages_and_ends_with_them():
 
 
 def test_an_interrupted_run_is_shown_as_such():
-    status = Status()
+    status = RunStatus(STAGES)
     status.enter("work")
     status.interrupt()
     status.end()

@@ -12,7 +12,7 @@ from penstock.durations import duration
 
 def test_each_flow_in_real_time_has_two_checkpoints_in_the_measured_time():
     intervals = [flow.checkpoint_interval for flow in fraud.flows.values() if flow.mode == "realtime"]
-    assert intervals == [CHECKPOINT_INTERVAL] * 2
+    assert intervals == [CHECKPOINT_INTERVAL] * 3
     assert 2 * duration(CHECKPOINT_INTERVAL) < timedelta(seconds=Plan.seconds)
 
 

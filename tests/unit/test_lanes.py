@@ -69,6 +69,16 @@ def test_all_lanes_are_claimed_and_closed():
     assert store.open_lanes == 0
 
 
+def test_who_takes_the_ledger_over_shuts_the_writer_of_before_out():
+    store = Store()
+    before = sink(store)
+    before.open()
+    assert [entry.epoch for entry in sink(store).take_over()] == [2, 2, 2]
+    with pytest.raises(FencedError):
+        before._work(FIRST, ("id",)).write(0, ())
+    assert store.entries == [Entry(2)] * 3
+
+
 class Locked(Store):
     """Lanes that are held by whoever has them open; the later ones of the first opener come slowly."""
 

@@ -1,6 +1,6 @@
 """Flows and pipelines as values: what is refused when they are described."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from types import SimpleNamespace
 
@@ -11,7 +11,7 @@ from penstock.errors import FlowError, LogError, TargetError
 from penstock.events import Event
 from penstock.log import Topic
 from penstock.pipeline import Pipeline, flow_run
-from penstock.pipeline.job import flow_job
+from penstock.pipeline.job import Cut, flow_job
 from penstock.pipeline.plan import _refuse_missing
 from penstock.pipeline.state import compare_state, unfit_state
 from penstock.pipeline.trouble import explained
@@ -108,6 +108,19 @@ def test_what_can_not_be_planned_is_not_tried_again():
     assert "no card" in str(found)
 
 
+def test_what_real_time_has_not_is_not_tried_again():
+    said = (
+        "[STREAM_FAILED] Query [id = 1] terminated with exception: "
+        "[STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST] Streaming real-time mode has the "
+        "following limitation: The operator(s): SortMergeJoinExec are not in the operator allowlist for "
+        "Real-Time Mode. To bypass this check, set spark.x to false. SQLSTATE: 0A000 SQLSTATE: XXKST"
+    )
+    found = explained(RuntimeError(said), flow_job(Pipeline("clock"), describe()), "")
+    assert isinstance(found, FlowError)
+    assert "SortMergeJoinExec are not in the operator allowlist for Real-Time Mode; use stream" in str(found)
+    assert isinstance(explained(RuntimeError(said.replace("NOT_IN", "IN")), None, ""), RuntimeError)
+
+
 def test_what_is_no_target_is_refused():
     with pytest.raises(TargetError, match="expected a Topic or a Target"):
         describe(writes="alerts")
@@ -177,6 +190,31 @@ def run_of(monkeypatch, attempt, **options):
     return flow_run.FlowRun(
         flow_job(Pipeline("clock"), describe()), None, None, checkpoint, lanes=1, **options
     )
+
+
+def test_a_flow_that_has_begun_anew_has_nothing_to_pass_over_in_its_next_try(monkeypatch):
+    tries = []
+
+    class BreaksOff:
+        batches, failure = 0, None
+
+        def __init__(self, job, *_):
+            self.job = job
+
+        def forget(self):
+            tries.append("forgotten")
+            return replace(self.job, cut=None)
+
+        def run(self):
+            tries.append(self.job.cut)
+            raise LogError("there is no broker")
+
+    monkeypatch.setattr(flow_run, "_LONGEST_PAUSE", 0.0)
+    run = run_of(monkeypatch, BreaksOff, anew=True, once=True, report=lambda *_: None)
+    run.job = replace(run.job, cut=Cut({"ticks": {0: 9}}))
+    run.start()
+    assert run.wait(20)
+    assert tries[:3] == ["forgotten", Cut({"ticks": {0: 9}}), None]
 
 
 def test_nobody_who_listens_can_end_a_flow(monkeypatch):

@@ -9,9 +9,9 @@ import pytest
 import penstock.errors
 
 PACKAGES = (
-    "archive events schemas.compatibility log registry local process targets targets.kafka targets.lake "
-    "targets.opensearch targets.postgres targets.redis targets.search targets.webhook pipeline "
-    "replica sourcing testing"
+    "archive events inlets schemas.compatibility log registry local process targets targets.kafka "
+    "targets.lake targets.opensearch targets.postgres targets.redis targets.search targets.webhook pipeline "
+    "replica sourcing testing gateway"
 )
 
 LAZY = {"TYPE_CHECKING", "on_demand"}  # what a package has for names that are imported on demand

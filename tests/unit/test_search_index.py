@@ -459,7 +459,7 @@ def test_a_pointer_that_is_damaged_is_an_error(index):
 
 
 def test_the_command_shows_rows_as_a_table_or_json(index, capsys, monkeypatch):
-    monkeypatch.setattr(output.console, "file", None)
+    monkeypatch.setattr(output.console, "_file", None)
     made = index(ARTICLES, text=("title",))
     made.put(("a", "Quick Foxes", None, ["x"], 5, datetime(2026, 3, 1, tzinfo=UTC)))
     command = ["search", str(made.path)]

@@ -17,7 +17,8 @@ ROOT = Path(__file__).parents[2]
 EVERYWHERE = ("src", "docs", "help")
 WITHDRAWN, ACCOUNT = r"(?i)withdrawn?\b", r"\bAccount\b|\baccounts\b"
 BANKING = re.compile(
-    r"apps/bank/|sourcing/|testing/given|docs/(sourcing|bank|benchmarks)\.md|penstock bank|cli/bank"
+    r"apps/bank/|(lab/experiments/)?sourcing/|testing/given|docs/(sourcing|bank|benchmarks)\.md"
+    r"|penstock bank|cli/bank"
 )
 WORDS = [
     # (what is banned, where, files that keep a stored spelling)
@@ -45,7 +46,8 @@ WORDS = [
     (r"(?<!\.)\bpasses\(|\bRepeats\b|\blog\.repeats\b|\bowes\(", ("src",), ()),
     (r"\bprocess[./](fitting|reading|held|classes|changes)\b", EVERYWHERE, ()),
     (r"(?i)\bshelf\b", EVERYWHERE, ()),
-    (r"\bPLACE\b|\bPLACE_TYPE\b|\bplace_parts\b", ("src",), ("process/ranking.py",)),
+    (r"\bPLACE\b|\bPLACE_TYPE\b|\bplace_parts\b", ("src",), (
+        "process/ranking/top.py", "process/ranking/rising.py", "process/ranking/rises.py")),
 ]  # fmt: skip
 
 

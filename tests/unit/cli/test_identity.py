@@ -7,7 +7,7 @@ import sys
 import psutil
 import pytest
 
-from penstock.cli.identity import find, identity
+from penstock.control.process_identity import find, identity
 
 
 @pytest.fixture

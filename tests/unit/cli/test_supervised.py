@@ -15,7 +15,7 @@ import os, signal, sys, time
 from pathlib import Path
 from penstock.cli.supervised import supervise
 
-is_first = supervise(lambda line: print(line, flush=True))
+is_first = supervise(lambda line: print(line, flush=True), again=(75,) if "again" in sys.argv else ())
 starts = Path(sys.argv[1])
 count = len(starts.read_text().split()) + 1 if starts.exists() else 1
 with starts.open("a") as file:
@@ -26,9 +26,9 @@ exec(sys.argv[2])
 
 
 class Watched:
-    def __init__(self, folder: Path, body: str) -> None:
+    def __init__(self, folder: Path, body: str, *more: str) -> None:
         self.starts = folder / "starts"
-        command = [sys.executable, "-c", BODY, str(self.starts), body]
+        command = [sys.executable, "-c", BODY, str(self.starts), body, *more]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
     def children(self, number: int) -> list[int]:
@@ -46,8 +46,8 @@ class Watched:
 def watched(tmp_path):
     started = []
 
-    def start(body: str) -> Watched:
-        started.append(Watched(tmp_path, body))
+    def start(body: str, *more: str) -> Watched:
+        started.append(Watched(tmp_path, body, *more))
         return started[-1]
 
     yield start
@@ -61,6 +61,14 @@ def test_who_ends_by_itself_is_not_started_again(watched, code):
     found = watched(f"sys.exit({code})")
     assert found.process.wait(20) == code
     assert len(found.children(1)) == 1
+
+
+def test_a_code_after_which_it_may_work_later_is_started_again_where_that_is_asked_for(watched):
+    found = watched("sys.exit(75 if count == 1 else 0)", "again")
+    said, _ = found.process.communicate(timeout=20)
+    assert found.process.returncode == 0
+    assert len(found.children(2)) == 2
+    assert "ended with code 75; started again in 1 s" in said
 
 
 def test_killed_and_broken_children_are_started_again(watched):

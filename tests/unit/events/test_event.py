@@ -5,13 +5,13 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
 from random import Random
-from uuid import UUID
+from uuid import RFC_4122, UUID
 
 import pytest
 from tests.event_samples import Channel, Line, Order, random_order
 
 from penstock.errors import EventError, EventTypeError
-from penstock.events import Event, Precision, fields_of, new_id, time_field, time_of
+from penstock.events import Event, Precision, fields_of, new_id, new_ids, time_field, time_of
 
 ORDER = random_order(Random(7))
 
@@ -70,6 +70,16 @@ def test_every_event_has_a_type_a_time_and_an_id():
 
 def test_ids_are_sorted_by_time():
     assert new_id(1) < new_id(2) < new_id(1_700_000_000_000)
+
+
+def test_many_ids_at_once_are_ids_like_others():
+    made = new_ids(2_000)
+    assert len({*made}) == 2_000
+    assert {(UUID(each).version, UUID(each).variant, str(UUID(each)) == each) for each in made} == {
+        (7, RFC_4122, True)
+    }
+    assert new_id(1) < made[0] < new_id(2**47)
+    assert new_ids(0) == []
 
 
 def test_another_field_can_be_the_time():

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from penstock.log.dead_letters import DeadLetter
-from penstock.log.tail import _line
+from penstock.log.tail import described
 
 
 class Message:
@@ -60,6 +60,6 @@ def test_a_letter_says_only_what_we_say_of_it():
 
 def test_what_is_shown_of_a_message_can_not_be_forged_by_its_headers():
     message = Message(("offset", b"1"), ("key", b"forged"), ("twice", b"1"), ("twice", None))
-    line = _line(message, None, lambda _: None)
+    line = described(message, None, lambda _: None)
     assert (line["offset"], line["key"], line["value"]) == (17, "key", 1)
     assert line["headers"] == {"offset": "1", "key": "forged", "twice": ["1", None]}

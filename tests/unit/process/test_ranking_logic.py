@@ -8,7 +8,7 @@ import pytest
 
 from penstock.errors import FlowError
 from penstock.process import ranking
-from penstock.process.ranking import Ranks
+from penstock.process.ranking.top import Ranks
 from penstock.process.windows import agg
 
 SCHEMA = {"key": pl.String, "_us": pl.Int64, "_partition": pl.Int32, "_offset": pl.Int64, "points": pl.Int64}
@@ -47,7 +47,29 @@ def test_what_is_emitted_adds_up_to_the_ranking(count):
             assert made or taken.results.is_empty()
 
 
+def test_of_what_only_grows_the_best_are_enough():
+    for seed in range(5):
+        random, totals, kept = Random(seed), defaultdict(int), None
+        engine = Ranks(("key",), {"points": agg.max("points")}, 0, 4, "points", keep=5)
+        for _ in range(40):
+            made = []
+            for key in random.choices("abcdefghijklmnop", k=random.choice((0, 1, 12))):
+                totals[key] += random.randrange(3)
+                made.append((key, totals[key]))
+            taken = engine.take(kept, rows(made), 0, 0)
+            kept = taken.kept
+            assert kept.height <= 5
+            shown = engine._top(kept).iter_rows(named=True)
+            assert {row["place"]: (row["key"], row["rank"], row["points"]) for row in shown} == ranked(
+                totals, 4
+            )
+
+
 def test_a_ranking_that_makes_no_sense_is_refused():
+    with pytest.raises(FlowError, match="keeps 2 keys for 3 places"):
+        ranking.top(3, "points", by="key", keep=2, points=agg.max("points"))
+    with pytest.raises(FlowError, match="could not be added to"):
+        ranking.top(3, "points", by="key", keep=9, points=agg.sum("points"))
     with pytest.raises(FlowError, match="at least 1"):
         ranking.top(0, "points", by="key", points=agg.sum("points"))
     with pytest.raises(FlowError, match="none of its values"):

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql.types import LongType, MapType, NullType, StringType, StructField, StructType
 
 from penstock.durations import MICROSECOND
-from penstock.log.redrive import _GROUP
+from penstock.log.redrive import GROUP
 from penstock.pipeline.state import _operator, _used, compare_state
 from penstock.process.columns.lineage import NOTHING, Lineage, lineage_of
 from penstock.process.columns.side_output import SIDE_OUTPUT
@@ -140,7 +140,7 @@ def test_timers_are_kept_under_their_name():
 
 def test_what_was_written_before_is_known():
     assert RETRACTIONS == (RETRACTED, "withdrawn")
-    assert (_GROUP, _STATE) == ("penstock.replay.", "held back")
+    assert (GROUP, _STATE) == ("penstock.replay.", "held back")
 
 
 def test_a_description_is_written_to_the_byte_as_it_was():

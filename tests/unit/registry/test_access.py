@@ -69,8 +69,15 @@ def test_without_a_token_pages_of_others_stay_out(origin):
     assert status(TOKEN, origin=origin, authorization=f"Bearer {TOKEN}") == 200
 
 
+@pytest.mark.parametrize("host", ["evil.example:8081", "127.0.0.1.evil.example", "[", "10.0.0.1"])
+def test_without_a_token_no_other_name_leads_here(host):
+    assert status(None, host=host) == 421
+    assert status(TOKEN, host=host, authorization=f"Bearer {TOKEN}") == 200
+
+
 def test_without_a_token_local_clients_come_in():
     assert status(None) == 200
+    assert status(None, host="localhost:8081") == status(None, host="[::1]:8081") == 200
     assert status(None, origin="http://localhost:3000") == 200
 
 

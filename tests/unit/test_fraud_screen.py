@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
+from penstock.apps.fraud.screen import bars, frame, lines_of, screen
 from penstock.apps.fraud.status import STAGES, Status
-from penstock.cli.fraud_screen import bars, frame, lines_of, screen
 
 
 class Clock:
@@ -48,7 +48,7 @@ def test_all_stages_are_shown_before_the_first_begins(status):
 
 
 def test_what_is_done_has_a_tick_and_what_goes_on_its_note(status, clock):
-    status.enter("kafka")
+    status.enter("services")
     clock.now = 4.2
     status.enter("model", "of the past")
     first, second, third, *_ = drawn(status).splitlines()
@@ -89,7 +89,7 @@ def test_at_the_end_only_the_stages_stay(watched):
 
 @pytest.mark.parametrize(("interrupted", "shown"), [(True, "interrupted"), (False, "failed")])
 def test_a_stage_that_did_not_end_is_marked(status, interrupted, shown):
-    status.enter("kafka")
+    status.enter("services")
     if interrupted:
         status.interrupt()
     status.end()
@@ -129,20 +129,20 @@ def test_a_line_says_how_far_the_check_is(watched, clock):
 def test_a_terminal_is_redrawn_in_place():
     status, console = Status(), Console(file=StringIO(), force_terminal=True, width=80)
     with screen(status, console):
-        status.enter("kafka")
+        status.enter("services")
         time.sleep(0.6)
     assert status.ended is not None
     written = console.file.getvalue()
     assert "\x1b[1A\x1b[2K" in written  # up a line, and clear it
-    assert "start Kafka" in written
+    assert "services" in written
 
 
 @pytest.mark.parametrize("options", [{}, {"force_terminal": True, "_environ": {"TERM": "dumb"}}])
 def test_elsewhere_it_is_a_few_plain_lines(options):
     status, console = Status(), Console(file=StringIO(), width=80, **options)
     with screen(status, console):
-        status.enter("kafka")
+        status.enter("services")
         time.sleep(0.3)
         status.enter("model", "of [the] past")
         time.sleep(0.3)
-    assert console.file.getvalue() == "0:00  start Kafka\n0:00  train the model: of [the] past\n"
+    assert console.file.getvalue() == "0:00  services\n0:00  train the model: of [the] past\n"
