@@ -1,8 +1,11 @@
 """Topics with archives, for tests: how they are filled, and what is read of them."""
 
 import random
+from contextlib import contextmanager
+from dataclasses import replace
 
 import confluent_kafka
+from tests.s3_server import s3_server
 
 from penstock.archive import Archiver, add
 from penstock.log import Broker, Producer
@@ -60,6 +63,18 @@ def make_archive(settings, topic, to, *, records=40, **more):
     small = Archive(**{**vars(archive), "records": records})
     Declarations(settings).put(small)
     return small
+
+
+@contextmanager
+def archived_in_a_bucket(settings, topic):
+    """Settings that know the bucket of a topic's archive; without it the archive is not known either."""
+    with s3_server("history") as connection:
+        aware = replace(settings, connections={**settings.connections, "store": connection})
+        make_archive(aware, topic, "s3://history/penstock", connection="store")
+        try:
+            yield aware
+        finally:
+            Declarations(settings).remove(topic)
 
 
 def move(settings, topic):

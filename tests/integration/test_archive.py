@@ -15,8 +15,14 @@ from pathlib import Path
 
 import confluent_kafka
 import pytest
-from tests.integration.archived import make_archive, make_topic, move, produce, rows
-from tests.s3_server import s3_server
+from tests.integration.archived import (
+    archived_in_a_bucket,
+    make_archive,
+    make_topic,
+    move,
+    produce,
+    rows,
+)
 from typer.testing import CliRunner
 
 from penstock.archive import Archiver, ArchiveRunner, add, check
@@ -537,9 +543,7 @@ def test_the_runner_archives_until_it_is_stopped(settings, topic, tmp_path):
 def test_an_archive_in_a_bucket(settings, topic, tmp_path):
     produce(settings, topic, 150)
     before = rows(settings, topic)
-    with s3_server("history") as connection:
-        with_s3 = replace(settings, connections={**settings.connections, "store": connection})
-        make_archive(with_s3, topic, "s3://history/penstock", connection="store")
+    with archived_in_a_bucket(settings, topic) as with_s3:
         move(with_s3, topic)
         assert set(kafka_has(settings, topic).values()) == {0}
         assert rows(with_s3, topic) == before

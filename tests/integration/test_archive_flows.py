@@ -6,8 +6,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from tests.integration.archived import make_archive, move
-from tests.s3_server import s3_server
+from tests.integration.archived import archived_in_a_bucket, make_archive, move
 
 from penstock.errors import FlowError, SetupError
 from penstock.events import Event
@@ -170,11 +169,7 @@ def test_a_stream_does_not_begin_in_the_midst_of_a_topic_in_silence(world):
 
 
 def test_spark_says_what_it_lacks_for_an_archive_in_a_bucket(world):
-    with s3_server("history") as connection:
-        world.settings = replace(
-            world.settings, connections={**world.settings.connections, "store": connection}
-        )
-        make_archive(world.settings, world.sales.name, "s3://history/penstock", connection="store")
+    with archived_in_a_bucket(world.settings, world.sales.name) as world.settings:
         move(world.settings, world.sales.name)
         with pytest.raises(SetupError, match="this Spark can't read S3; give Spark the library"):
             raw(world)
