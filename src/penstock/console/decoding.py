@@ -21,7 +21,11 @@ from penstock.schemas import Codec, WrittenSchema
 from penstock.schemas.plain import PlainReader
 from penstock.settings import Settings
 
-_LONGEST = 20_000  # characters of a message that are shown
+_LONGEST = 20_000  # characters of a message that are shown, and of all its headers
+_SHORT = 2_000  # of a key, and of one header
+# Headers that say where a record comes from, and nothing of what is in it.
+_OF_A_LETTER = ("topic", "partition", "offset", "at", "deliveries")
+_PLAIN = frozenset({"penstock.made-by", *(f"penstock.dead.{each}" for each in _OF_A_LETTER)})
 
 
 class Decoding:
@@ -41,7 +45,7 @@ class Decoding:
             found = described(message, codec, plain) | {"bytes": len(message.value() or b"")}
             if topic.endswith(DEAD_LETTERS):
                 found["letter"] = _letter(DeadLetter.from_message(message))
-            return self._masked(topic, found)
+            return _bounded(self._masked(topic, found))
 
         return decode
 
@@ -80,8 +84,8 @@ class Decoding:
     def _masked(self, topic: str, found: JsonObject) -> JsonObject:
         for name in ("event", "value"):
             if name in found:
-                found[name] = _short(self._masks.hidden(topic, found[name]))
-        is_masked = bool(self._masks.fields(topic))
+                found[name] = self._masks.hidden(topic, found[name])
+        is_masked = self._masks.covers(topic)
         if is_masked and "error" in found:  # it may quote what it could not decode
             found["error"] = HIDDEN
         if is_masked and "letter" in found:
@@ -89,10 +93,8 @@ class Decoding:
         if self._masks.hides_key(topic) and found.get("key") is not None:
             found["key"] = HIDDEN
         if is_masked and "headers" in found:
-            own = "penstock."
             found["headers"] = {
-                name: each if name.startswith(own) and not name.endswith(".error") else HIDDEN
-                for name, each in found["headers"].items()
+                name: each if name in _PLAIN else HIDDEN for name, each in found["headers"].items()
             }
         return found
 
@@ -108,9 +110,29 @@ def _letter(letter: DeadLetter) -> JsonObject:
     }
 
 
-def _short(value: Any) -> Any:
+def _bounded(found: JsonObject) -> JsonObject:
+    """Whatever a producer wrote, what is shown of one message is small: a search shows hundreds."""
+    bounds = {"event": _LONGEST, "value": _LONGEST, "key": _SHORT, "error": _SHORT, "letter": _LONGEST}
+    cut = {name: _short(found[name], most) for name, most in bounds.items() if name in found}
+    return found | cut | ({"headers": _few(found["headers"])} if "headers" in found else {})
+
+
+def _few(headers: JsonObject) -> JsonObject:
+    """As many headers as there is room for, each of them short."""
+    shown: JsonObject = {}
+    room = _LONGEST
+    for name, each in headers.items():
+        value = _short(each, _SHORT)
+        room -= len(name) + len(str(value))
+        if room < 0:
+            return shown | {"…": f"{len(headers) - len(shown):,} more"}
+        shown[name] = value
+    return shown
+
+
+def _short(value: Any, most: int) -> Any:
     """A value that is too long to be shown is cut, as a text."""
     if isinstance(value, str):
-        return value if len(value) <= _LONGEST else value[:_LONGEST] + "…"
+        return value if len(value) <= most else value[:most] + "…"
     text = json.dumps(value, ensure_ascii=False, default=str)
-    return json.loads(text) if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+    return json.loads(text) if len(text) <= most else text[:most] + "…"

@@ -1,13 +1,15 @@
 """Masks: fields of events and rows that are never shown, by the settings `[console] mask`."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from penstock.documents import JsonObject
 from penstock.errors import SettingsError
 from penstock.log.topic import DEAD_LETTERS
 
+OWN = "_penstock"  # topics of the platform's own: troubles, letters of webhooks and state may quote any event
 HIDDEN = "•••"
 KEY = "@key"  # the key of a message
 _RULE = re.compile(r"(?:(?P<topic>[A-Za-z0-9._-]{1,249}):)?(?P<field>@key|[A-Za-z0-9_.-]{1,200})")
@@ -24,7 +26,7 @@ class Masks:
     (True, False)
 
     A field is named by its last names in their order; case does not count. Dead letters are masked as their
-    topic is, and what has no fields there is hidden as a whole.
+    topic is, and what has no fields there is hidden as a whole; so is all of the platform's own topics.
     """
 
     rules: tuple[tuple[str, str], ...] = ()  # topic, or an empty text for all; field
@@ -50,15 +52,22 @@ class Masks:
         return bool(self.fields(subject)) or self.hides_key(subject)
 
     def hides_key(self, subject: str) -> bool:
+        if self._hides_all(subject):
+            return True
         source = subject.removesuffix(DEAD_LETTERS)
         return any(field == KEY and topic in ("", source, subject) for topic, field in self.rules)
 
     def hidden(self, subject: str, value: Any) -> Any:
         """Return a value with its hidden fields covered; a text or bytes might hold one, and are hidden."""
         fields = self.fields(subject)
+        if value is not None and self._hides_all(subject):
+            return HIDDEN
         if not fields or value is None:
             return value
         return _covered(value, fields, ()) if isinstance(value, Mapping | list) else HIDDEN
+
+    def _hides_all(self, subject: str) -> bool:
+        return bool(self.rules) and subject.startswith(OWN)
 
 
 def _rule(text: str) -> tuple[str, str]:
@@ -81,3 +90,13 @@ def _covered(value: Any, fields: frozenset[tuple[str, ...]], path: tuple[str, ..
         is_hidden = any(below[-len(field) :] == field for field in fields)
         found[name] = HIDDEN if is_hidden and each is not None else _covered(each, fields, below)
     return found
+
+
+def audited(lines: Sequence[JsonObject], masks: Masks) -> list[JsonObject]:
+    """Return lines of the audit log as they may be shown: why an action failed may quote an event."""
+    return [each | {"outcome": _without_reason(str(each.get("outcome", "")), masks)} for each in lines]
+
+
+def _without_reason(outcome: str, masks: Masks) -> str:
+    said, _, reason = outcome.partition("failed: ")
+    return f"{said}failed: {HIDDEN}" if masks.rules and reason else outcome

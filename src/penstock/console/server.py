@@ -31,6 +31,7 @@ from penstock.console.event_form import closed_because, event_form
 from penstock.console.examination import FRESH, Examination, presented
 from penstock.console.extension import Extension
 from penstock.console.live import Live
+from penstock.console.masking import audited
 from penstock.console.pages import page_files
 from penstock.console.search import Search, search
 from penstock.console.security import HEADERS, ConsoleSecurity
@@ -252,7 +253,8 @@ class Console:
         return JsonResponse(await self._examinations.run(lambda: self._examination.document(since)))
 
     async def _audit(self, _: Request) -> Response:
-        return JsonResponse({"lines": await run_in_threadpool(last_lines, self._settings.data)})
+        lines = await run_in_threadpool(last_lines, self._settings.data)
+        return JsonResponse({"lines": audited(lines, self._security.masks)})
 
     async def _command(self, request: Request) -> Response:
         return JsonResponse(await run_in_threadpool(self._work.command, _name(request)))

@@ -2,6 +2,7 @@
 
 import getpass
 import json
+import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,6 +14,7 @@ from penstock.errors import PenstockError, SettingsError
 
 T = TypeVar("T")
 AUDIT = "actions.jsonl"
+_LOGGER = logging.getLogger("penstock.control")
 _LONGEST = 500  # characters of what an action is on, and of what came of it
 _TAIL = 256 * 1024  # bytes that are looked at for the last lines
 
@@ -20,7 +22,8 @@ _TAIL = 256 * 1024  # bytes that are looked at for the last lines
 def recorded(write: Callable[[str], None], act: Callable[[], T], said: Callable[[T], str]) -> T:
     """Do something after it was written down that it begins; then write what came of it.
 
-    What can't be written down is not begun; a failure of any kind is written down and raised.
+    What can't be written down is not begun; a failure of any kind is written down and raised. What was done
+    is done, also where that can't be written down any more.
     """
     write("begun")
     try:
@@ -30,7 +33,10 @@ def recorded(write: Callable[[str], None], act: Callable[[], T], said: Callable[
         with suppress(PenstockError):  # it is the first failure that has to be known
             write(f"failed: {message}")
         raise
-    write(said(done))
+    try:
+        write(said(done))
+    except PenstockError as error:  # raised, it would be taken for a failure, and done once more
+        _LOGGER.error("it is done, and not written down: %s", error.message)
     return done
 
 

@@ -15,7 +15,8 @@ from penstock.control.process_identity import find, identity, is_over
 from penstock.documents import Json, JsonObject
 
 LOG, OUTPUT, FORMER = "log", "output", "log.1"
-_COMMAND, _PROCESS, _ENDED = "command.json", "process.json", "ended.json"
+GRACE = 60.0  # seconds until what was asked to end is killed
+_COMMAND, _PROCESS, _CHILD, _ENDED = "command.json", "process.json", "child.json", "ended.json"
 _STOP = "stop"  # a file: a signal would come too early for a process that is just starting
 _TAIL, _LARGEST = 64 * 1024, 4 * 1024 * 1024  # bytes of a log that are looked at, and of a document
 _STARTING = 15.0  # seconds until its process has to be there
@@ -49,14 +50,21 @@ class CommandFolder:
     @property
     def process(self) -> psutil.Process | None:
         """The process that watches it, if it lives."""
-        found = find(self._read(_PROCESS))
-        return None if found is None or is_over(found) else found
+        return self._living(_PROCESS)
 
     def note_process(self, process: psutil.Process) -> None:
         self._write(_PROCESS, identity(process))
 
+    def note_child(self, child: psutil.Process) -> None:
+        """Note the process that does the work: it may outlive the one that watches it."""
+        self._write(_CHILD, identity(child))
+
     def ask_to_stop(self) -> None:
+        """Have its watcher end it; without one, it is asked itself."""
         (self.path / _STOP).touch()
+        if self.process is None and (child := self._living(_CHILD)):
+            with suppress(psutil.NoSuchProcess):
+                child.terminate()
 
     @property
     def is_to_stop(self) -> bool:
@@ -94,7 +102,11 @@ class CommandFolder:
     def _is_at_work(self, began: float) -> bool:
         if not self._read(_PROCESS):
             return time.time() - began < _STARTING
-        return self.process is not None
+        return self.process is not None or self._living(_CHILD) is not None
+
+    def _living(self, name: str) -> psutil.Process | None:
+        found = find(self._read(name))
+        return None if found is None or is_over(found) else found
 
     def _progress(self) -> str:
         return next(self._last_lines(), "")

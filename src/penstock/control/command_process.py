@@ -11,11 +11,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+import psutil
+
 from penstock.control.audit import write_down
-from penstock.control.command_folder import FORMER, LOG, OUTPUT, CommandFolder
+from penstock.control.command_folder import FORMER, GRACE, LOG, OUTPUT, CommandFolder
 from penstock.errors import PenstockError
 
-_LOOK, _GRACE = 0.5, 60.0  # seconds between looks, and until what was asked to end is killed
+_LOOK = 0.5  # seconds between looks
+_PATIENCE = 600.0  # seconds for which the end is tried to be written down: a full disk may be seen to
 _LARGEST = 4 * 1024 * 1024  # bytes of a log: a pipeline may run for months
 
 
@@ -39,15 +42,18 @@ class _Watch:
         if self._kill_at is None and (is_late or self._folder.is_to_stop):
             self.is_stopped = True
             child.terminate()
-            self._kill_at = now + _GRACE
+            self._kill_at = now + GRACE
         if self._kill_at is not None and now > self._kill_at:
             child.kill()
 
 
 def bound(log: Path, largest: int = _LARGEST) -> None:
-    """Keep a log within bounds: what is too long becomes the former one, and it begins anew."""
-    if log.stat().st_size > largest:
-        shutil.copyfile(log, log.with_name(FORMER))
+    """Keep a log within bounds: one that is too long becomes the former one, if there is room for that."""
+    with suppress(OSError):  # whatever the disk does, the command is watched
+        if log.stat().st_size <= largest:
+            return
+        with suppress(OSError):
+            shutil.copyfile(log, log.with_name(FORMER))
         with log.open("r+b") as opened:
             opened.truncate(0)  # its writer appends, wherever the end is
 
@@ -59,12 +65,26 @@ def main(path: Path) -> None:
     watch = _Watch(folder, command.seconds)
     with (path / LOG).open("ab") as log, (path / OUTPUT).open("wb") as output:
         child = _started(command.words, output if command.prints_document else log, log)
+        with suppress(OSError):
+            folder.note_child(psutil.Process(child.pid))
         code = watch.until_end(child, path / LOG)
-    folder.note_end(code, stopped=watch.is_stopped)
+    _note_end(folder, code, stopped=watch.is_stopped)
     ended = folder.run()
     outcome = f"{ended.state}: {ended.error}" if ended.error else ended.state
     with suppress(PenstockError):  # it has ended all the same
         write_down(path.parents[1], command.name, command.subject, f"ended, {outcome}", user)
+
+
+def _note_end(folder: CommandFolder, code: int, *, stopped: bool) -> None:
+    """Write down how it ended, again while that can't be done: a swap that is done must not look failed."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return folder.note_end(code, stopped=stopped)
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(1)
 
 
 def _started(words: tuple[str, ...], output: IO[bytes], log: IO[bytes]) -> "subprocess.Popen[bytes]":

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 import psutil
 
 from penstock.control.command import Command, CommandRun
-from penstock.control.command_folder import CommandFolder
+from penstock.control.command_folder import GRACE, CommandFolder
 from penstock.errors import FlowError, SettingsError
 from penstock.settings import Settings
 
@@ -22,7 +22,7 @@ _AT_ONCE, _AT_MOST = 4, 40  # that work for a while, each with a Spark of its ow
 _KEPT = 60  # that have ended
 _OWN = "PENSTOCK_CONSOLE_"  # variables that are the console's: no pipeline needs its token
 _PLAIN = {"COLUMNS": "160", "NO_COLOR": "1", "TERM": "dumb", "PYTHONUNBUFFERED": "1"}
-_PATIENCE = 60.0  # seconds within which a command that is stopped ends
+_PATIENCE = GRACE + 10.0  # seconds within which a command that is stopped has ended, or was killed
 
 
 class Commands:
@@ -40,7 +40,7 @@ class Commands:
             id = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
             folder = CommandFolder.made(self._folder / id, command, user)
             process = self._begun(folder)
-            folder.note_process(psutil.Process(process.pid))
+            _note(process, folder)
         threading.Thread(target=process.wait, daemon=True).start()  # so that it leaves no zombie
         return id
 
@@ -126,3 +126,12 @@ class Commands:
         with (self._folder / ".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+
+
+def _note(process: "subprocess.Popen[bytes]", folder: CommandFolder) -> None:
+    """Note a command's process; one that nobody could find again must not go on."""
+    try:
+        folder.note_process(psutil.Process(process.pid))
+    except (OSError, psutil.Error):
+        process.kill()
+        raise

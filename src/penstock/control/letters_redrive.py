@@ -1,5 +1,6 @@
 """Sends the dead letters of a topic to it again."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from penstock.log.redrive import GROUP, WaitingLetters
 from penstock.log.topic import DEAD_LETTERS
 from penstock.settings import Settings
 
+_SECONDS = 5.0  # that a preview reads: there may be millions
 Decode = Callable[[bytes | None], object]
 
 
@@ -36,11 +38,15 @@ class LettersRedrive:
             Broker(settings).topic(self.topic)  # or say that there is none
             return Outcome("no dead letters wait")
         sent = dead = 0
+        until = time.monotonic() + _SECONDS
         with Cursor(source, settings, group=group, archived=True) as cursor:
-            for messages, _ in WaitingLetters(cursor, TopicIdentity(source, settings, group)).chunks():
+            waiting = WaitingLetters(cursor, TopicIdentity(source, settings, group))
+            for messages, position in waiting.chunks():
                 alive = sum(self._is_alive(DeadLetter.from_message(each)) for each in messages)
                 sent, dead = sent + alive, dead + len(messages) - alive
-        return Outcome(f"{sent:,} would be sent again, {dead:,} still can't be decoded")
+                if time.monotonic() > until and position < waiting.end:
+                    return Outcome(f"{_summary(sent, dead)}, of the first {sent + dead:,}")
+        return Outcome(_summary(sent, dead))
 
     def act(self, settings: Settings) -> Outcome:
         done = redrive(self.topic, settings, readable=self.decode)
@@ -54,3 +60,7 @@ class LettersRedrive:
         except DataError:
             return False
         return True
+
+
+def _summary(sent: int, dead: int) -> str:
+    return f"{sent:,} would be sent again, {dead:,} still can't be decoded"

@@ -54,8 +54,12 @@ class Cluster:
         try:
             found = json.loads((data / _FILE).read_text())
             return cls(str(found["id"]), tuple(int(port) for port in found["controllers"]))
-        except (OSError, ValueError, KeyError, TypeError):
+        except FileNotFoundError as error:
+            if (data / "kafka-1").is_dir():
+                raise _unreadable(data, "it is not there") from error
             return None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise _unreadable(data, str(error)) from error
 
     @classmethod
     def make(cls, size: int) -> Self:
@@ -75,6 +79,14 @@ class Member:
     @property
     def controller(self) -> int:
         return self.cluster.controllers[self.number - 1]
+
+
+def _unreadable(data: Path, reason: str) -> SettingsError:
+    """Without its brokers, a new and empty one would take their place."""
+    return SettingsError(
+        f"{data / _FILE}, which says which brokers this folder has, can't be read: {reason}",
+        hint="bring it back, or take another folder with --data; the data is in kafka-1 to kafka-3",
+    )
 
 
 def remembered(data: Path) -> int | None:

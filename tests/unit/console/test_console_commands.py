@@ -14,7 +14,8 @@ from tests.console import HERE, NOWHERE, client, csrf
 from tests.observed_system import system
 
 from penstock.console.server import Watched
-from penstock.control.audit import last_lines
+from penstock.control import command_process
+from penstock.control.audit import last_lines, write_down
 from penstock.control.command import Command
 from penstock.control.command_folder import CommandFolder
 from penstock.control.command_process import bound
@@ -142,6 +143,55 @@ def test_a_command_whose_process_was_killed_is_no_running_one(here, tmp_path):
         "failed",
         "its process is gone, and has not said how it ended",
     )
+
+
+def test_a_command_that_outlives_its_watcher_is_at_work_and_can_be_stopped(here, tmp_path):
+    (tmp_path / "broken.py").write_text("import time\ntime.sleep(60)\n")
+    commands = Commands(here)
+    id = commands.start(BROKEN, "ann")
+    until(lambda: (commands.folder(id).path / "child.json").exists())
+    commands.folder(id).process.kill()
+    until(lambda: commands.folder(id).process is None)
+    assert commands.run(id).is_running
+    with pytest.raises(FlowError, match="at work on it already"):
+        commands.start(BROKEN, "bob")
+    commands.stop(id)
+    assert not commands.run(id).is_running
+
+
+def test_the_end_is_written_down_once_there_is_room_again(tmp_path, monkeypatch):
+    folder = CommandFolder.made(tmp_path / "c", BROKEN, "ann")
+    write, full = CommandFolder._write, iter([True, True])
+
+    def on_a_full_disk(self, name, document):
+        if next(full, False):
+            raise OSError("No space left on device")
+        write(self, name, document)
+
+    monkeypatch.setattr(CommandFolder, "_write", on_a_full_disk)
+    monkeypatch.setattr(command_process.time, "sleep", lambda _: None)
+    command_process._note_end(folder, 0, stopped=False)
+    assert folder.run().state == "done"
+
+
+def test_a_log_is_bounded_also_on_a_full_disk(tmp_path, monkeypatch):
+    log = tmp_path / "log"
+    log.write_bytes(b"x" * 1_000)
+
+    def full(*_):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(command_process.shutil, "copyfile", full)
+    bound(log, 500)
+    assert log.stat().st_size == 0
+    bound(tmp_path / "not there", 500)
+
+
+def until(holds):
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_a_log_of_months_is_bounded(tmp_path):
@@ -334,6 +384,18 @@ def test_masks_hide_what_commands_quote(here):
         assert answer.json()["document"][0]["same"] == 3
     with client(here, watched()) as web:
         assert "4111" in web.get("/api/command", params={"name": "20260101-000000-a"}).text
+
+
+def test_masks_hide_why_an_action_failed(here):
+    for outcome in ("done: 3 sent again", "failed: card is 4111-1111", "ended, failed: card is 4111-1111"):
+        write_down(here.data, "pipeline.start", "shop", outcome, "ann")
+    from penstock.console.masking import Masks
+
+    with client(here, watched(), masks=Masks.of("card")) as web:
+        lines = web.get("/api/audit").json()["lines"]
+    assert [each["outcome"] for each in lines] == ["ended, failed: •••", "failed: •••", "done: 3 sent again"]
+    with client(here, watched()) as web:
+        assert "4111" in web.get("/api/audit").text
 
 
 def test_which_versions_there_are_is_known_without_spark(tmp_path):

@@ -8,7 +8,7 @@ from tests.observed_system import system
 from penstock.console.sized_look import SizedLook
 from penstock.control import schema_registration
 from penstock.control.action import Outcome, carry_out
-from penstock.control.audit import AUDIT, last_lines, write_down
+from penstock.control.audit import AUDIT, last_lines, recorded, write_down
 from penstock.control.group_reset import position
 from penstock.control.schema_registration import SchemaRegistration
 from penstock.errors import (
@@ -83,6 +83,18 @@ def test_a_failure_is_raised_even_if_the_log_can_not_be_written_any_more(tmp_pat
 
     with pytest.raises(FlowError, match="it broke"):
         carry_out(Breaking(), settings)
+
+
+def test_what_is_done_is_no_failure_where_it_can_not_be_written_down(tmp_path):
+    written = []
+
+    def write(outcome):
+        if written:
+            raise SettingsError("the audit log can't be written")
+        written.append(outcome)
+
+    assert recorded(write, lambda: 3, str) == 3
+    assert written == ["begun"]
 
 
 def test_a_subject_of_any_length_hides_no_other_line(tmp_path):

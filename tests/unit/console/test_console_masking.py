@@ -68,6 +68,21 @@ def test_dead_letters_are_masked_as_their_topic_with_what_their_error_quotes():
     assert found["letter"]["topic"] == "orders"
 
 
+@pytest.mark.parametrize("topic", ["_penstock_dead-letters.shop.partner", "_penstock_status.shop"])
+def test_a_topic_of_the_platform_is_hidden_as_a_whole(topic):
+    headers = [("penstock.webhook.response", SECRET.encode()), ("penstock.dead.topic", b"orders")]
+    value = json.dumps({"email": SECRET, "troubles": [{"text": SECRET}]}).encode()
+    found = shown("customers:email", value, topic, key=SECRET.encode(), headers=headers)
+    assert SECRET not in json.dumps(found)
+    assert SECRET in json.dumps(shown("", value, topic))
+
+
+def test_a_rule_for_keys_hides_what_quotes_them():
+    headers = [("penstock.dead.error", SECRET.encode()), ("trace", SECRET.encode())]
+    found = shown("users:@key", b"{}", "users.dead-letters", key=SECRET.encode(), headers=headers)
+    assert SECRET not in json.dumps(found)
+
+
 def test_a_key_is_hidden_and_can_not_be_looked_for():
     assert shown("orders:@key", b"{}", key=SECRET.encode())["key"] == HIDDEN
     with client(masks=Masks.of("orders:@key")) as web:
@@ -86,6 +101,14 @@ def test_a_message_that_is_too_long_is_cut():
     found = shown("", json.dumps({"text": "x" * 100_000}).encode())
     assert len(found["value"]) < 21_000
     assert found["bytes"] > 100_000
+
+
+def test_whatever_a_producer_wrote_what_is_shown_is_small():
+    headers = [(f"h{number}", b"x" * 100_000) for number in range(5_000)]
+    found = shown("", b"{}", key=b"k" * 1_000_000, headers=headers)
+    assert len(json.dumps(found)) < 50_000
+    assert len(found["headers"]["h0"]) == 2_001
+    assert found["headers"]["…"] == "4,991 more"
 
 
 def test_a_message_that_is_nested_very_deeply_is_masked_too():

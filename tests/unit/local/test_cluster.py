@@ -45,6 +45,17 @@ def test_the_number_is_in_the_folder(tmp_path):
     assert names == ["kafka-1", "kafka-2", "kafka-3"]
 
 
+@pytest.mark.parametrize("text", ["", "{", "{}", None])
+def test_brokers_are_never_replaced_by_an_empty_one(tmp_path, text):
+    (tmp_path / "kafka-1").mkdir()
+    if text is not None:
+        (tmp_path / "cluster.json").write_text(text)
+    with pytest.raises(SettingsError, match="can't be read"):
+        remembered(tmp_path)
+    with pytest.raises(SettingsError, match="can't be read"):
+        Platform(tmp_path, services=("kafka",)).status()
+
+
 def test_two_brokers_are_refused(tmp_path):
     with pytest.raises(SettingsError, match="brokers is 2, expected 1 or 3"):
         Platform(tmp_path, brokers=2)
