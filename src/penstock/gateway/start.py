@@ -10,6 +10,7 @@ from penstock.log import Position, from_beginning, from_end, from_time
 
 _OFFSETS = re.compile(r"[0-9]{1,9}:[0-9]{1,18}(,[0-9]{1,9}:[0-9]{1,18})*")
 _MOST_PARTITIONS = 10_000
+PLACE = ("from", "partition", "offset")  # the words of a query that say where reading begins
 _HINT = "from=beginning, from=end, from=2026-01-01T00:00:00Z, from=0:17,1:5, or partition=0&offset=17"
 
 
@@ -60,6 +61,13 @@ def whole(name: str, text: str, most: int = 2**63 - 1) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 19 and int(text) <= most):
         raise wrong(f"{name} is {text[:50]!r}, expected a whole number up to {most}")
     return int(text)
+
+
+def refuse_unknown(asked: Mapping[str, str], *known: str) -> None:
+    """Refuse a query with a word that means nothing here: a mistyped one would be passed over in silence."""
+    unknown = sorted({*asked} - {*known})
+    if unknown:
+        raise wrong(f"{unknown[0][:50]!r} is not asked for here", f"known are {', '.join(known) or 'none'}")
 
 
 def wrong(message: str, hint: str = _HINT) -> Refusal:

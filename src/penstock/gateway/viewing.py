@@ -15,11 +15,12 @@ from starlette.websockets import WebSocket
 from penstock.gateway.database import Databases, Row
 from penstock.gateway.refusal import JsonResponse, Refusal
 from penstock.gateway.session import Session
-from penstock.gateway.start import moment, whole, wrong
+from penstock.gateway.start import moment, refuse_unknown, whole, wrong
 from penstock.gateway.view import View
 from penstock.gateway.view_query import ViewQuery
 
 USUAL, MOST = 100, 1_000  # rows
+_ROWS = ("after", "at", "limit", "order")  # the words of a query for rows
 _EVERY = 0.4  # seconds between two looks at what is followed
 
 
@@ -35,6 +36,7 @@ class Viewing:
     async def row(self, request: Request) -> Response:
         """Answer with the row of a key."""
         view = self._view(request.path_params["view"])
+        refuse_unknown(request.query_params, "at")
         query = ViewQuery(view, key=_key(request), at=_at(request.query_params))
         found = await self._databases.rows(query)
         if not found:
@@ -43,12 +45,14 @@ class Viewing:
 
     async def rows(self, request: Request) -> Response:
         """Answer with the first rows, and where to go on."""
+        refuse_unknown(request.query_params, *_ROWS)
         query = _query(self._view(request.path_params["view"]), request.query_params)
         return JsonResponse(_page(query, await self._databases.rows(query)))
 
     async def follow(self, socket: WebSocket) -> None:
         """Send rows, and again whenever they have changed."""
         view, asked = self._view(socket.path_params["view"]), socket.query_params
+        refuse_unknown(asked, "key", *_ROWS)
         key = tuple(asked.getlist("key")) or None
         query = ViewQuery(view, key=key) if key else _query(view, asked)
         if query.at is not None:

@@ -4,7 +4,7 @@ import pytest
 from tests.gateway import client
 
 from penstock.gateway.refusal import Refusal
-from penstock.gateway.start import Start, moment
+from penstock.gateway.start import PLACE, Start, moment, refuse_unknown
 from penstock.gateway.window import Window
 
 
@@ -58,3 +58,11 @@ def test_a_window_counts_events_and_bytes():
     assert window.room == 0
     assert window.acknowledge(1)
     assert window.room == 3
+
+
+def test_a_word_that_means_nothing_is_refused():
+    refuse_unknown({"from": "end", "limit": "3"}, *PLACE, "limit")
+    with pytest.raises(Refusal, match="'limt' is not asked for here") as refused:
+        refuse_unknown({"limt": "3"}, *PLACE, "limit")
+    assert refused.value.status == 400
+    assert "partition" in refused.value.hint

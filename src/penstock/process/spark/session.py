@@ -53,6 +53,8 @@ _PLAIN = {
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.scheduler.mode": "FAIR",
     "spark.python.daemon.module": "penstock.process.spark.daemon",
+    # Until a Python worker has connected: on a busy machine the usual 15 seconds are not enough.
+    "spark.python.authenticate.socketTimeout": "60s",
     # A flow has dozens of generated classes: what does not fit is compiled anew for every batch.
     "spark.sql.codegen.cache.maxEntries": "2000",
     "spark.sql.session.timeZone": "UTC",
