@@ -15,11 +15,13 @@ import confluent_kafka
 import pytest
 from confluent_kafka import TopicPartition
 from starlette.testclient import TestClient
+from tests.integration.archived import make_archive, make_topic, move
 from tests.integration.shop import Sale, make_sales
 from tests.unit.ops.test_exposition import parsed
 
 from penstock.identity import Identity
 from penstock.log import Broker, Producer, Queue, Topic, apply, redrive
+from penstock.log.archive.declarations import Declarations
 from penstock.log.dead_letters import DeadLetter, DeadLetters
 from penstock.log.last_record import last_record
 from penstock.ops.collecting import collecting, look
@@ -121,6 +123,72 @@ def test_markers_of_transactions_are_no_events_that_wait(settings, unique):
     commit(settings, f"at-the-end-{unique}", unique, 1)
     found = group(look(settings), f"at-the-end-{unique}").lags[0]
     assert (found.events, found.seconds, found.judgement, found.left) == (1, 0.0, "ok", None)
+
+
+def transactional(settings, id, topic, count):
+    """A producer with so many records in a transaction that is open."""
+    producer = confluent_kafka.Producer({**settings.client(), "transactional.id": id})
+    producer.init_transactions(20)
+    producer.begin_transaction()
+    for _ in range(count):
+        producer.produce(topic, b"x", headers=[("penstock.dead.error", b"undone")])
+    producer.flush(20)
+    return producer
+
+
+def test_what_was_aborted_or_is_not_committed_yet_is_no_event_that_waits(settings, unique):
+    letters = f"{unique}.dead-letters"
+    for topic in (unique, letters):
+        Broker(settings).ensure(topic, 1, {})
+        transactional(settings, topic, topic, 3).abort_transaction(20)
+    commit(settings, f"behind-{unique}", unique, 0)
+    found = group(look(settings), f"behind-{unique}").lags[0]
+    assert (found.events, found.seconds, found.judgement) == (4, 0.0, "ok")
+    assert waiting(settings, unique) == (0, 4)
+    still_open = transactional(settings, unique, unique, 1)
+    found = group(look(settings), f"behind-{unique}").lags[0]
+    assert (found.events, found.seconds, found.judgement) == (5, 0.0, "ok")
+    still_open.commit_transaction(20)
+    assert group(look(settings), f"behind-{unique}").lags[0].seconds > 0
+
+
+@pytest.mark.parametrize(
+    ("position", "text"),
+    [(50, ""), (2, f"penstock.topic-id={'x' * 22}")],
+    ids=["beyond the end", "another id"],
+)
+def test_a_position_in_a_topic_that_had_the_name_before_is_none(settings, unique, position, text):
+    Broker(settings).ensure(unique, 1, {})
+    with Producer(settings) as producer:
+        for _ in range(2):
+            producer.send_bytes(unique, None, b"x")
+    client = member(settings, f"before-{unique}")
+    client.commit(offsets=[TopicPartition(unique, 0, position, text)], asynchronous=False)
+    client.close()
+    commit(settings, f"done-{unique}", unique, 2)
+    system = look(settings)
+    found = group(system, f"before-{unique}").lags[0]
+    assert (found.position, found.events) == (0, 2)
+    assert found.seconds > 0
+    assert group(system, f"done-{unique}").lags[0].events == 0
+
+
+def test_what_kafka_has_no_more_and_an_archive_has_is_not_lost(settings, unique, tmp_path):
+    make_topic(settings, unique, partitions=1)
+    with Producer(settings) as producer:
+        for _ in range(10):
+            producer.send_bytes(unique, None, b"x")
+    commit(settings, f"late-{unique}", unique, 2)
+    make_archive(settings, unique, tmp_path)
+    try:
+        move(settings, unique)
+        assert Broker(settings).offsets(unique) == {0: (10, 10)}
+        with Producer(settings) as producer:
+            producer.send_bytes(unique, None, b"x")
+        found = group(look(settings), f"late-{unique}").lags[0]
+        assert (found.events, found.lost, found.left) == (9, 0, None)
+    finally:
+        Declarations(settings).remove(unique)
 
 
 def test_events_that_were_deleted_before_they_were_read_are_lost(settings, unique):

@@ -12,8 +12,10 @@ from penstock.identity import Identity
 from penstock.local import Platform, ServiceStatus, services_of
 from penstock.log import Broker
 from penstock.log.archive.declarations import PREFIX as ARCHIVES
+from penstock.ops.databases import databases
 from penstock.ops.dead_letter_statuses import dead_letter_statuses
 from penstock.ops.group_statuses import GroupQuestion
+from penstock.ops.lag.archived import Archives
 from penstock.ops.lag.commit_log import CommitLog
 from penstock.ops.lag.lags import Lags
 from penstock.ops.lag.share_log import ShareLog
@@ -24,7 +26,7 @@ from penstock.ops.topic_statuses import topic_statuses
 from penstock.pipeline.flow_status import flow_statuses
 from penstock.replica.status import ReplicaStatus
 from penstock.replica.status import statuses as replica_statuses
-from penstock.settings import Settings, reveal
+from penstock.settings import Settings
 
 _PATIENCE, _LONG_PATIENCE = 6.0, 12.0  # seconds: until the broker answers at all, and for all else
 Question = Callable[[], Any]
@@ -46,7 +48,8 @@ class Collector:
         topics: tuple[TopicStatus, ...] | None = first.get("topics")
         if topics is None:  # a client that was refused once keeps to it
             self._broker = None
-        questions: dict[str, Question] = {"replicas": self._replicas}
+        replicas = self._replicas()
+        questions: dict[str, Question] = {**replicas}
         if topics is not None:
             questions |= self._of_the_log(topics, now, missing)
         found = ask(questions, _LONG_PATIENCE, missing)
@@ -57,7 +60,7 @@ class Collector:
             groups=(*found.get("groups", ()), *found.get("queues", ())),
             flows=found.get("flows", ()),
             captures=found.get("captures", ()),
-            replicas=found.get("replicas", ()),
+            replicas=tuple(each for name in replicas for each in found.get(name, ())),
             archives=found.get("archives", ()),
             dead_letters=found.get("dead letters", ()),
             unanswered=tuple(missing),
@@ -73,8 +76,9 @@ class Collector:
         settings, names = self._settings, [each.name for each in topics]
         by_name = {each.name: each for each in topics}
         lags = Lags(settings, self._opened(), by_name, now)
+        archives = Archives(settings, frozenset(_archived(names)))
         return {
-            "groups": GroupQuestion(lags, self._commits, missing).answer,
+            "groups": GroupQuestion(lags, self._commits, archives, missing).answer,
             "queues": QueueQuestion(lags, self._queues).answer,
             "flows": lambda: tuple(flow_statuses(settings, names, missing)),
             "captures": lambda: _each(capture_status, settings, "capture", self._captures(names), missing),
@@ -102,13 +106,13 @@ class Collector:
         mark = Identity.of_capture(self._settings.namespace, "").ledger
         return [name.removeprefix(mark) for name in names if name.startswith(mark)]
 
-    def _replicas(self) -> tuple[ReplicaStatus, ...]:
-        """Those in the databases of PostgreSQL that the settings know."""
-        settings = self._settings
-        named = {name: each["dsn"] for name, each in settings.connections.items() if "dsn" in each}
-        known = [name for name, dsn in named.items() if _is_postgres(reveal(dsn))]
-        asked: list[str | None] = [*([None] if settings.postgres is not None else []), *known]
-        return tuple(each for name in asked for each in replica_statuses(settings, name))
+    def _replicas(self) -> dict[str, Callable[[], list[ReplicaStatus]]]:
+        """A question for each database of PostgreSQL that the settings know."""
+        known = databases(self._settings)
+        return {
+            f"replicas in {name or 'postgres'}": partial(replica_statuses, self._settings, name)
+            for name in known
+        }
 
 
 @contextmanager
@@ -141,7 +145,3 @@ def _each(
 
 def _archived(names: Iterable[str]) -> list[str]:
     return [name.removeprefix(ARCHIVES) for name in names if name.startswith(ARCHIVES)]
-
-
-def _is_postgres(dsn: str) -> bool:
-    return dsn.startswith(("postgres://", "postgresql://")) or "=" in dsn.partition("://")[0]

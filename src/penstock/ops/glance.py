@@ -18,7 +18,6 @@ _DEMANDED: Configuration = {
     "enable.auto.commit": False,
     "enable.partition.eof": True,
     "auto.offset.reset": "earliest",
-    "isolation.level": "read_uncommitted",
     "enable.sparse.connections": False,
     "fetch.wait.max.ms": 10,
     "max.partition.fetch.bytes": _SMALL,
@@ -28,12 +27,16 @@ _DEMANDED: Configuration = {
 
 
 class Glance:
-    """Reads a few records of many partitions, in no group; what nobody answers is left out."""
+    """Reads a few records of many partitions, in no group; what nobody answers is left out.
 
-    def __init__(self, settings: Settings) -> None:
+    A partition ends where the first open transaction begins, unless records that are not `committed` count.
+    """
+
+    def __init__(self, settings: Settings, *, committed: bool = True) -> None:
         self._listener = ErrorListener()
+        demanded = {**_DEMANDED, "isolation.level": "read_committed" if committed else "read_uncommitted"}
         with asking("make a consumer"):
-            self._client = Consumer(configuration(settings, {}, _DEMANDED, self._listener))
+            self._client = Consumer(configuration(settings, {}, demanded, self._listener))
         with asking("list topics", self._listener):
             metadata(self._client, self._listener)  # one that is not connected rests before it asks
 

@@ -11,7 +11,9 @@ from penstock.log import Broker, Groups
 from penstock.log.client import asking
 from penstock.log.commit_interval import interval_of
 from penstock.log.groups import GroupState, member_of
+from penstock.ops.lag.archived import Archives
 from penstock.ops.lag.commit_log import CommitLog
+from penstock.ops.lag.foreign import Foreign
 from penstock.ops.lag.judging import worst
 from penstock.ops.lag.lags import History, Lags
 from penstock.ops.lag.standing import Standing
@@ -28,25 +30,36 @@ class GroupQuestion:
 
     lags: Lags
     commits: CommitLog
+    archives: Archives
     unanswered: list[str] = field(default_factory=list)
 
     def answer(self) -> tuple[GroupStatus, ...]:
         """Return every consumer group by name."""
         states = described(self.lags.broker, self.unanswered)
         found = self._positions(states)
-        standings = [each for state in states for each in self._standings(state, found.get(state.group, ()))]
-        lags = self.lags.of(standings, self._history())
+        foreign = Foreign.among(self.lags, [each for some in found.values() for each in some])
+        standings = [
+            each for state in states for each in self._standings(state, found.get(state.group, ()), foreign)
+        ]
+        lags = self.lags.of(self.archives.known_to(standings, self.unanswered), self._history())
         return tuple(_status(state, lags) for state in states)
 
-    def _standings(self, state: GroupState, positions: Iterable[TopicPartition]) -> Iterator[Standing]:
+    def _standings(
+        self, state: GroupState, positions: Iterable[TopicPartition], foreign: Foreign
+    ) -> Iterator[Standing]:
         """Where a group stands in those partitions that there are."""
         for each in positions:
-            topic = self.lags.topics.get(each.topic)
-            kept = None if topic is None else topic.partitions.get(each.partition)
+            kept = self.lags.kept(each)
             if kept is not None:
-                place, every = (each.topic, each.partition), interval_of(each)
+                anew = each in foreign
                 yield Standing(
-                    state.group, place, each.offset, kept, every=every, has_members=bool(state.members)
+                    state.group,
+                    (each.topic, each.partition),
+                    kept.first if anew else each.offset,
+                    kept,
+                    every=interval_of(each),
+                    has_members=bool(state.members),
+                    begins_anew=anew,
                 )
 
     def _positions(self, states: Sequence[GroupState]) -> dict[str, list[TopicPartition]]:

@@ -98,7 +98,8 @@ def _flows(flows: Iterable[FlowStatus], now: float) -> Iterator[Metric]:
     yield _gauge(
         "penstock_flow_up",
         "Whether a flow is at work, and its runner says so.",
-        (Point(flow_figures.is_at_work(each, now), _labels(each)) for each in flows),
+        # A shadow ends when it has caught up or is put in place, and nobody waits for its results.
+        (Point(flow_figures.is_at_work(each, now), _labels(each)) for each in flows if not each.shadow),
     )
     yield _counter(
         "penstock_flow_rows_total", "Rows read.", (Point(each.rows, _labels(each)) for each in flows)

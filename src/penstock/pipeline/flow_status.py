@@ -96,6 +96,7 @@ class FlowStatus:
     phases: dict[str, float] = field(default_factory=dict)  # seconds of the last batch, Spark's names
     bottleneck: str = ""
     samples: tuple[Sample, ...] = ()  # the oldest first
+    shadow: bool = False  # a generation that is built beside the one at work
 
     @property
     def identity(self) -> Identity:

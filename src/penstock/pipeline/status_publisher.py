@@ -134,6 +134,7 @@ class StatusPublisher:
             phases=dict(history.phases),
             bottleneck=history.bottleneck,
             samples=history.kept(),
+            shadow=job.rebuilds,
         )
 
     def _warn(self, error: Exception) -> None:

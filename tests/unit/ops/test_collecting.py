@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock.errors import AuthenticationError
+from penstock.errors import AuthenticationError, ReplicaError
 from penstock.ops import collecting
 from penstock.ops.collecting import Collector, look
 from penstock.settings import Settings
@@ -29,6 +29,24 @@ def clients(monkeypatch):
     monkeypatch.setattr(collecting, "topic_statuses", topics)
     monkeypatch.setattr(Collector, "_of_the_log", lambda *_: {})
     return made
+
+
+def test_a_database_that_is_away_hides_no_replica_of_another(monkeypatch, clients, tmp_path):
+    def statuses(_, name):
+        if name == "gone":
+            raise ReplicaError("the database can't be reached")
+        return [f"copy in {name}"]
+
+    monkeypatch.setattr(collecting, "replica_statuses", statuses)
+    known = {
+        "gone": {"dsn": "host=a dbname=x"},
+        "there": {"dsn": "postgresql://b/y"},
+        "web": {"url": "https://c"},
+    }
+    with collecting.collecting(Settings(data=tmp_path, connections=known)) as collector:
+        system = collector.look()
+    assert system.replicas == ("copy in there",)
+    assert "replicas in gone: the database can't be reached" in system.unanswered
 
 
 def test_a_client_that_was_refused_is_replaced_and_one_that_answers_stays(clients, tmp_path):

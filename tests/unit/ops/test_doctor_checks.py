@@ -197,13 +197,51 @@ def test_a_group_that_has_stopped_and_one_before_a_poison_record():
     gone = [PartitionLag("sales", n, 50, 90, 300.0, "stopped", left=500_000.0) for n in range(3)]
     stopped = group(judgement="stopped", lags=gone, members=0)
     assert "nobody reads" in found("lag.stopped", replace(HEALTHY, groups=(stopped,))).cause
-    resting = replace(stopped, group="penstock.shop.bill")
-    ended = replace(HEALTHY, groups=(resting,), flows=(flow(state="stopped"),))
-    assert diagnose(ended, PROBED) == []
     lags = [PartitionLag("sales", 0, 50, 90, 300.0, "stalled"), PartitionLag("sales", 1, 90, 90, 0.0, "ok")]
     stuck = replace(HEALTHY, groups=(group(judgement="stalled", lags=lags),))
     assert [each.id for each in diagnose(stuck, PROBED)] == ["records.poison", "lag.stopped"]
     assert diagnose(stuck, PROBED)[0].evidence["position"] == 50
+
+
+def behind_flow(seconds=300.0, **more):
+    """A flow whose group has stopped while events wait."""
+    lags = [PartitionLag("sales", n, 50, 90, seconds, "stopped", left=500_000.0) for n in range(3)]
+    own = group("penstock.shop.bill", "stopped", lags=lags, members=0)
+    return replace(HEALTHY, groups=(own,), flows=(flow(**more),))
+
+
+def test_events_that_wait_for_a_flow_that_was_stopped():
+    seen = found("lag.stopped", behind_flow(state="stopped", at=NOW - 7200))
+    assert (seen.subject, seen.severity, seen.evidence["events"]) == ("shop.bill", "warning", 120)
+    assert seen.evidence["ended_seconds_ago"] == 7200.0
+    assert "it is stopped" in seen.summary
+    assert "penstock run shop" in seen.hint
+
+
+def test_a_flow_that_was_run_once_may_rest_for_a_day():
+    resting = found("lag.stopped", behind_flow(state="done", at=NOW - 7200))
+    assert (resting.severity, resting.is_trouble) == ("info", False)
+    forgotten = found("lag.stopped", behind_flow(90_000.0, state="done", at=NOW - 90_000))
+    assert (forgotten.severity, forgotten.subject) == ("warning", "shop.bill")
+
+
+@pytest.mark.parametrize(
+    ("more", "ids"),
+    [
+        ({"state": "running"}, []),
+        ({"state": "waiting"}, []),
+        ({"state": "failed"}, ["flow.failed"]),
+        ({"at": NOW - 100}, ["flow.silent"]),
+    ],
+)
+def test_of_a_flow_that_has_not_ended_its_own_checks_say_why_it_stands(more, ids):
+    assert [each.id for each in diagnose(behind_flow(**more), PROBED)] == ids
+
+
+def test_a_shadow_at_work_does_not_hide_that_its_flow_was_stopped():
+    system = behind_flow(state="stopped", at=NOW - 50)
+    system = replace(system, flows=(*system.flows, flow(generation=1, shadow=True)))
+    assert found("lag.stopped", system).subject == "shop.bill"
 
 
 def test_events_that_are_about_to_be_deleted_unread():
@@ -245,6 +283,23 @@ def test_duplicates_in_a_topic_that_is_declared():
     assert found("output.duplicates", probes=twice).severity == "warning"
 
 
+def test_long_ids_and_keys_are_told_apart_by_all_of_them():
+    stem = "x" * 60  # what is shown
+    own = {"id": stem, "id_hash": lambda n: f"i{n}", "key": stem, "key_hash": lambda n: f"k{n % 30}"}
+    apart = replace(PROBED, samples={"bills": sample("bills", **own)})
+    assert diagnose(HEALTHY, apart) == []
+    own |= {"id_hash": lambda n: f"i{n // 2}", "key_hash": lambda n: f"k{n % 30}" if n % 3 else "hot"}
+    again = diagnose(HEALTHY, replace(PROBED, samples={"bills": sample("bills", **own)}))
+    twice, hot = again
+    assert (twice.id, twice.evidence["duplicates"], twice.evidence["example"]) == (
+        "output.duplicates",
+        150,
+        stem,
+    )
+    assert twice.evidence["places"] == "0@0 1@0"
+    assert (hot.id, hot.evidence["key"], hot.evidence["share"]) == ("keys.hot", stem, 0.33)
+
+
 def test_an_id_in_the_records_of_strangers_is_not_taken_for_one_of_an_event():
     """As of rows that were captured, or of a topic that no module of ours knows."""
     assert diagnose(HEALTHY, replace(PROBED, samples={"sales": sample(id="same")})) == []
@@ -262,6 +317,18 @@ def test_late_events_come_with_a_delay_that_would_have_waited():
     assert seen.evidence["disorder_seconds_most"] == 46.0
     alone = found("time.late", probes=replace(PROBED, samples=disordered))
     assert "in disorder" in alone.summary
+
+
+def test_lanes_that_run_ahead_of_each_other_are_no_disorder():
+    """Flows judge events by those of the same writer, and so does the watermark advisor."""
+    lanes = sample(
+        time=lambda n: NOW - 2.0 * (300 - n) - (50 if n // 2 % 2 else 0),
+        writer=lambda n: f"shop.make raw/{n // 2 % 2}",
+    )
+    assert max(lanes.disorder()) == 0.0
+    assert diagnose(HEALTHY, replace(PROBED, samples={"sales": lanes})) == []
+    one = replace(lanes, records=tuple(replace(each, writer="") for each in lanes.records))
+    assert max(one.disorder()) == 46.0
 
 
 def test_as_few_late_events_as_the_advisor_recommends_are_only_mentioned():
@@ -363,6 +430,20 @@ def test_a_flow_that_fails_again_and_again():
     assert diagnose(with_flow(troubles=over, restarts=3), PROBED) == []
 
 
+def test_a_trouble_is_the_same_whatever_batch_stage_or_task_it_names():
+    often = tuple(
+        Trouble(NOW + n, f"batch {7 + n}: task {n}.0 in stage {30 + n}.0 (TID {n * 17}) Row@{n}f{n}a failed")
+        for n in range(3)
+    )
+    seen = found("records.poison", with_flow(state="waiting", troubles=often, restarts=3))
+    assert seen.evidence["failures"] == 3
+    assert "batch 9" in seen.summary, "the newest of them is shown"
+    away = tuple(Trouble(NOW + n, f"attempt {n}: connection refused") for n in range(3))
+    assert found("target.behind", with_flow(state="waiting", troubles=away)).evidence["failures"] == 3
+    system = behind_flow(state="waiting", troubles=away, samples=(), started=NOW - 900)
+    assert found("target.behind", system).subject == "shop.bill", "and it is said once"
+
+
 def test_a_slow_target():
     slow = with_flow(samples=samples(seconds=9.0, sink_ms=7500.0), target="table bills")
     seen = found("target.behind", slow)
@@ -381,6 +462,15 @@ def test_a_transaction_that_hangs_is_aborted_only_where_its_writer_is_known_to_b
     unnamed = found("transactions.stuck", probes=replace(probes, transactions=()))
     assert unnamed.subject == "bills[0]"
     assert diagnose(HEALTHY, replace(probes, held=(replace(held, since=NOW - 5),))) == []
+
+
+def test_of_several_open_transactions_the_oldest_holds_readers_up():
+    held = Held("bills", 0, 40, 50, NOW - 300)
+    at_work = OpenTransaction("penstock.shop.bill.0", NOW - 3, 900.0, (("bills", 0),))
+    hanging = OpenTransaction("stranger", NOW - 310, 900.0, (("bills", 0),))
+    probes = replace(PROBED, held=(held,), transactions=(at_work, hanging))
+    seen = found("transactions.stuck", with_flow(state="stopped"), probes)
+    assert (seen.subject, seen.evidence["seconds"], seen.fix) == ("stranger", 310.0, None)
 
 
 def test_slots_that_retain_much_or_are_lost():
@@ -480,8 +570,12 @@ def test_a_flow_that_lives_and_does_not_get_on():
     bare = found("flow.stalled", stalled(state="starting"))
     assert bare.evidence["seconds"] == 400
     assert "starting" in bare.summary
-    retried = tuple(Trouble(NOW - 60 + n, f"query {n} timed out") for n in range(3))
-    assert "query 2 timed out" in found("flow.stalled", stalled(troubles=retried, restarts=3)).cause
+    words = ("'ann' is no number", "'bob' is no number", "'eve' is no number")
+    retried = tuple(Trouble(NOW - 60 + n, text) for n, text in enumerate(words))
+    for state in ("running", "waiting"):
+        looping = found("flow.stalled", stalled(troubles=retried, restarts=3, state=state))
+        assert words[2] in looping.cause
+    assert diagnose(stalled(state="waiting", shadow=True), PROBED, only=["flow.stalled"]) == []
     for healthy in ({"started": NOW - 60}, {"samples": samples(), "started": NOW - 900},
                     {"interval": "180000 milliseconds"}):  # fmt: skip
         assert diagnose(stalled(**healthy), PROBED, only=["flow.stalled"]) == []

@@ -1,14 +1,22 @@
 """What Prometheus reads: parsed strictly, as its own parser does."""
 
+import json
 import re
+from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
 from tests.observed_system import AT, flow, group, lag, sample, system
 
 from penstock.errors import ConfigurationError
+from penstock.identity import Identity
 from penstock.ops.exposition import Metric, Point, exposition
 from penstock.ops.metrics import metrics
 from penstock.ops.model import System
+from penstock.pipeline.batch_history import BatchHistory
+from penstock.pipeline.flow_status import FlowStatus
+from penstock.pipeline.status_publisher import StatusPublisher
+from penstock.settings import Settings
 
 LINE = re.compile(
     r"(?P<name>[a-zA-Z_:][a-zA-Z0-9_:]*)"
@@ -85,6 +93,34 @@ def test_flows_that_are_rebuilt_and_those_of_namespaces_are_apart():
     flows = flow(), flow(generation=2), flow("team:shop.bill")
     found = parsed(exposition(metrics(system(flows=flows))))
     assert len([key for key in found if key[0] == "penstock_flow_up"]) == 3
+
+
+@pytest.mark.parametrize("state", ["running", "stopped", "done"])
+def test_a_shadow_wakes_nobody_when_it_ends(state):
+    flows = flow(), flow(generation=2, state=state, shadow=True)
+    found = parsed(exposition(metrics(system(flows=flows))))
+    assert [dict(labels) for name, *labels in found if name == "penstock_flow_up"] == [
+        {"flow": "bill", "pipeline": "shop"}
+    ]
+    rows = [dict(labels) for name, *labels in found if name == "penstock_flow_rows_total"]
+    assert {"flow": "bill", "pipeline": "shop", "generation": "2"} in rows
+
+
+@pytest.mark.parametrize("rebuilds", [True, False])
+def test_a_runner_says_of_a_generation_that_it_is_not_at_work_yet(rebuilds):
+    job = SimpleNamespace(
+        label="shop.bill", identity=Identity("shop.bill", 2), topics=(), rebuilds=rebuilds, flow=MagicMock()
+    )
+    job.flow.looks_up.values.return_value = job.flow.target.topics = ()
+    run = SimpleNamespace(job=job, status="done", restarts=0, troubles=(), history=BatchHistory())
+    said = StatusPublisher(Settings(), "shop", [])._status(run)
+    assert (said.shadow, said.generation) == (rebuilds, 2)
+
+
+def test_what_an_older_release_has_published_is_of_no_shadow():
+    older = json.loads(flow().to_json())
+    del older["shadow"]
+    assert FlowStatus.from_json(json.dumps(older).encode()) == flow()
 
 
 def test_a_flow_whose_process_is_gone_is_down():

@@ -1,29 +1,44 @@
 """The replication slots of the databases that are known, whoever made them."""
 
-from typing import cast
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import NamedTuple, cast
 
 from penstock.capture.replication import connect
+from penstock.ops.databases import databases
 from penstock.ops.doctor.probes import Slot
-from penstock.settings import Settings, reveal
+from penstock.settings import Settings
 
 _SLOTS = """
-select slot_name, active, coalesce(wal_status, 'none'),
+select pg_postmaster_start_time()::text, slot_name, active, coalesce(wal_status, 'none'),
        coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn), 0)::int8
 from pg_replication_slots where not temporary and not pg_is_in_recovery()
 """
+_Row = tuple[str, str, bool, str, int]
 
 
-def database_slots(settings: Settings) -> tuple[Slot, ...]:
-    """Return the slots of all databases of PostgreSQL that the settings know."""
-    found: dict[str, Slot] = {}
-    for name in _connections(settings):
-        with connect(settings.dsn(name), "penstock doctor") as opened:
-            rows = cast("list[tuple[str, bool, str, int]]", opened.execute(_SLOTS).fetchall())
-        found = {row[0]: Slot(row[0], name or "postgres", *row[1:]) for row in rows} | found
-    return tuple(found.values())
+class ServerSlot(NamedTuple):
+    """A slot, and the server that has it: known by when it was started, to the microsecond."""
+
+    server: str
+    slot: Slot
 
 
-def _connections(settings: Settings) -> list[str | None]:
-    named = {name: reveal(each["dsn"]) for name, each in settings.connections.items() if "dsn" in each}
-    known = [name for name, dsn in named.items() if dsn.startswith(("postgres://", "postgresql://"))]
-    return [*([None] if settings.postgres is not None else []), *known]
+def slot_questions(settings: Settings) -> dict[str, Callable[[], list[ServerSlot]]]:
+    """Return a question for each database: one that does not answer leaves the others answered."""
+    known = databases(settings)
+    return {f"slots of {name or 'postgres'}": partial(_server_slots, settings, name) for name in known}
+
+
+def distinct(found: Iterable[ServerSlot]) -> tuple[Slot, ...]:
+    """Return each slot once: a server has the same ones in all of its databases."""
+    known: dict[tuple[str, str], Slot] = {}
+    for server, slot in found:
+        known.setdefault((server, slot.name), slot)
+    return tuple(known.values())
+
+
+def _server_slots(settings: Settings, name: str | None) -> list[ServerSlot]:
+    with connect(settings.dsn(name), "penstock doctor") as opened:
+        rows = cast("list[_Row]", opened.execute(_SLOTS).fetchall())
+    return [ServerSlot(row[0], Slot(row[1], name or "postgres", *row[2:])) for row in rows]

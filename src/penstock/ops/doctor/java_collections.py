@@ -1,6 +1,8 @@
 """The garbage collections of Java processes on this machine, by the figures that the JVM keeps."""
 
+import os
 import re
+import stat
 import struct
 import time
 from collections.abc import Iterable, Mapping
@@ -14,7 +16,10 @@ _ROOT = Path("/tmp")  # noqa: S108 the JVM writes there, whatever TMPDIR says
 _MAGIC = 0xCAFEC0C0
 _COLLECTOR = re.compile(r"sun\.gc\.collector\.\d+\.time")
 _FREQUENCY = "sun.os.hrt.frequency"
+_PID = re.compile(r"[0-9]{1,9}")
 _SHORT = 5.0  # seconds that say nothing
+_MOST_BYTES, _MOST_COUNTERS = 1 << 20, 10_000  # a JVM has 32 KiB of them, unless it is told otherwise
+_NO_TRAPS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # anybody may put a link or a pipe there
 Reading = Mapping[str, tuple[float, float]]  # by process: seconds in collections, and of its life
 
 
@@ -23,9 +28,9 @@ def read_collections(processes: Iterable[str], host: str) -> Reading:
     found = {}
     for process in set(processes):
         where, _, pid = process.partition("/")
-        java = _java_below(int(pid)) if where == host and pid.isdigit() else None
+        java = _java_below(int(pid)) if where == host and _PID.fullmatch(pid) else None
         counters = _counters(java) if java is not None else {}
-        if java is not None and _FREQUENCY in counters:
+        if java is not None and counters.get(_FREQUENCY, 0) > 0:
             ticks = sum(value for name, value in counters.items() if _COLLECTOR.fullmatch(name))
             found[process] = (ticks / counters[_FREQUENCY], max(0.001, time.time() - java.create_time()))
     return found
@@ -51,10 +56,30 @@ def _java_below(pid: int) -> psutil.Process | None:
 
 def _counters(java: psutil.Process) -> dict[str, int]:
     """The JVM's own counters; one that keeps none, or whose format is another, has none."""
-    path = next(_ROOT.glob(f"hsperfdata_*/{java.pid}"), None)
     try:
-        return parse_counters(path.read_bytes()) if path is not None else {}
-    except (OSError, struct.error):
+        owner = java.uids().effective
+    except psutil.Error:
+        return {}
+    found = (_read(path, owner) for path in sorted(_ROOT.glob(f"hsperfdata_*/{java.pid}")))
+    return next((parsed for parsed in map(_parsed, found) if parsed), {})
+
+
+def _read(path: Path, owner: int) -> bytes:
+    """The file of a JVM: a regular one of its own user; of any other, nothing."""
+    try:
+        opened = os.open(path, _NO_TRAPS)
+    except OSError:
+        return b""
+    with os.fdopen(opened, "rb") as file:
+        known = os.fstat(file.fileno())
+        is_its_own = stat.S_ISREG(known.st_mode) and known.st_uid == owner
+        return file.read(_MOST_BYTES) if is_its_own else b""
+
+
+def _parsed(data: bytes) -> dict[str, int]:
+    try:
+        return parse_counters(data)
+    except (struct.error, ValueError):
         return {}
 
 
@@ -65,8 +90,10 @@ def parse_counters(data: bytes) -> dict[str, int]:
     order = "<" if data[4] == 1 else ">"
     at, count = struct.unpack_from(order + "ii", data, 24)
     found: dict[str, int] = {}
-    for _ in range(count):
+    for _ in range(min(count, _MOST_COUNTERS)):
         length, name_at, vector, kind = struct.unpack_from(order + "iiib", data, at)
+        if length <= 0:
+            break
         value_at: int = struct.unpack_from(order + "i", data, at + 16)[0]
         name = data[at + name_at : data.index(b"\0", at + name_at)].decode()
         if kind == ord("J") and vector == 0:

@@ -15,7 +15,7 @@ from penstock.log.client import asking, metadata
 from penstock.log.topic import DEAD_LETTERS
 from penstock.ops.collecting import collecting
 from penstock.ops.doctor.coordinators import GROUPS, TRANSACTIONS, open_transactions, rebalances
-from penstock.ops.doctor.database_slots import database_slots
+from penstock.ops.doctor.database_slots import distinct, slot_questions
 from penstock.ops.doctor.declared import Declared
 from penstock.ops.doctor.java_collections import Reading, read_collections, shares
 from penstock.ops.doctor.probes import Difference, Disk, Held, Probes
@@ -45,11 +45,18 @@ def examine(
     with collecting(settings) as collector:
         if wait:
             earlier = collector.look()
-            before = read_collections((each.process for each in earlier.flows), host)
+            before = _collections(earlier, host)
             time.sleep(wait)
         system = collector.look()
     probing = _Probing(settings, system, declared or Declared(), host, sampled)
     return system, probing.probes(earlier, before)
+
+
+def _collections(system: System, host: str) -> Reading:
+    """The first of two readings; that one is missing, the second says."""
+    processes = [each.process for each in system.flows]
+    asked = {"collections": partial(read_collections, processes, host)}
+    return ask(asked, _PATIENCE, []).get("collections", {})
 
 
 class _Probing:
@@ -66,10 +73,11 @@ class _Probing:
         questions: dict[str, Callable[[], Any]] = {"disks": self._disks}
         if self._system.topics:
             questions |= self._of_the_log()
-        if self._settings.postgres is not None or self._settings.connections:
-            questions["slots"] = lambda: database_slots(self._settings)
-        found = ask(questions, _PATIENCE, self._missing)
-        running = (each.process for each in self._system.flows if each.state == "running")
+        of_slots = slot_questions(self._settings)
+        running = [each.process for each in self._system.flows if each.state == "running"]
+        questions["collections"] = partial(read_collections, running, self._host)
+        found = ask(questions | of_slots, _PATIENCE, self._missing)
+        slots = (each for name in of_slots for each in found.get(name, ()))
         return Probes(
             earlier,
             samples=found.get("samples", {}),
@@ -77,8 +85,8 @@ class _Probing:
             transactions=found.get("transactions", ()),
             held=found.get("held", ()),
             rebalances=found.get("rebalances", ()),
-            slots=found.get("slots", ()),
-            collections=shares(before, read_collections(running, self._host)),
+            slots=distinct(slots),
+            collections=shares(before, found.get("collections", {})),
             differences=found.get("differences", ()),
             declared=self._declared.flows(self._settings.namespace),
             events=self._declared.events,
@@ -139,7 +147,7 @@ class _Probing:
             for number, each in topic.partitions.items()
             if each.stable is not None and each.first <= each.stable < each.end
         }
-        with Glance(self._settings) as glance:
+        with Glance(self._settings, committed=False) as glance:
             found = glance.records({place: each.stable or 0 for place, each in places.items()})
         return tuple(
             Held(*place, places[place].stable or 0, places[place].end, records[0].timestamp()[1] / 1000)

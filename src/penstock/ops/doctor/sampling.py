@@ -1,5 +1,6 @@
 """Reads the last records of topics, within a bound for each partition."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from datetime import datetime
@@ -9,13 +10,14 @@ from penstock.errors import DataError, PenstockError
 from penstock.log import Topic
 from penstock.log.cursor import Cursor
 from penstock.log.message import Received
-from penstock.ops.doctor.topic_sample import SampledRecord, TopicSample
+from penstock.ops.doctor.topic_sample import SampledRecord, TopicSample, Whole
+from penstock.ops.doctor.writer import writer_of
 from penstock.registry import Registry
 from penstock.schemas import Codec
 from penstock.schemas.plain import PlainReader
 from penstock.settings import Settings
 
-_LONGEST = 60  # letters of a key or an id that are kept
+_LONGEST = 60  # letters of a key or an id that are shown
 _HEADER = 5  # bytes before a message that names its schema
 
 
@@ -57,16 +59,20 @@ class _RecordReader:
     def record(self, message: Received) -> SampledRecord:
         value = message.value()
         found = self._content(value)
+        (key, key_hash), (id, id_hash) = _short(message.key()), _short(found.get("id"))
         return SampledRecord(
             message.partition(),
             message.offset(),
             message.timestamp()[1] / 1000,
-            _short(message.key()),
-            _short(found.get("id")),
+            key,
+            id,
             _moment(found.get(self._time)),
             self._schema(value),
             tuple(map(str, found)),
             self._error(value),
+            key_hash,
+            id_hash,
+            writer_of(message.headers()),
         )
 
     def _schema(self, value: bytes | None) -> int | None:
@@ -102,11 +108,16 @@ def _json(value: bytes) -> object:
         return None
 
 
-def _short(value: object) -> str | None:
+def _short(value: object) -> Whole | tuple[None, str]:
+    """What is kept of a key or an id: its beginning, and of one that is cut a hash of all of it."""
     if value is None:
-        return None
+        return None, ""
     text = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
-    return text[:_LONGEST]
+    return text[:_LONGEST], _hash(text) if len(text) > _LONGEST else ""
+
+
+def _hash(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def _moment(value: object) -> float | None:

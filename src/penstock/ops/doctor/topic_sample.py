@@ -5,13 +5,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+Whole = tuple[str, str]  # what is shown of a value, and a hash where that is not all of it
+
 
 @dataclass(frozen=True)
 class SampledRecord:
     """A record: when the log took it in (`at`), when it happened (`time`), and what it is known by.
 
-    `schema` is the number that it names in the registry, `fields` are those at its top, `error` says why the
-    declared class can't decode it.
+    `key` and `id` are as they are shown: of one that is cut, `key_hash` or `id_hash` is of the whole.
+    `writer` is the flow that made it, and the partition of its origin. `schema` is the number that it names
+    in the registry, `fields` are those at its top, `error` says why the declared class can't decode it.
     """
 
     partition: int
@@ -23,6 +26,17 @@ class SampledRecord:
     schema: int | None = None
     fields: tuple[str, ...] = ()
     error: str = ""
+    key_hash: str = ""
+    id_hash: str = ""
+    writer: str = ""
+
+    @property
+    def whole_key(self) -> Whole | None:
+        return None if self.key is None else (self.key, self.key_hash)
+
+    @property
+    def whole_id(self) -> Whole | None:
+        return None if self.id is None else (self.id, self.id_hash)
 
     @property
     def place(self) -> str:
@@ -52,14 +66,20 @@ class TopicSample:
         since = max(full, default=float("-inf"))
         return [each for each in self.records if each.at >= since]
 
-    def duplicates(self) -> dict[str, int]:
+    def duplicates(self) -> dict[Whole, int]:
         """Return the ids that more than one record has, with how many have them."""
-        counts = Counter(each.id for each in self.records if each.id is not None)
+        counts = Counter(each.whole_id for each in self.records if each.whole_id is not None)
         return {id: count for id, count in counts.items() if count > 1}
 
     def disorder(self) -> list[float]:
-        """Return how many seconds each record is older than the newest before it in its partition."""
-        return [behind for each in self.partitions.values() for behind in _disorder(each)]
+        """Return how many seconds each record is older than the newest before it of its writer there.
+
+        So do flows judge: what comes by several lanes is in the order of each.
+        """
+        writers: dict[tuple[int, str], list[SampledRecord]] = {}
+        for each in self.records:
+            writers.setdefault((each.partition, each.writer), []).append(each)
+        return [behind for each in writers.values() for behind in _disorder(each)]
 
     def ahead(self) -> list[SampledRecord]:
         """Return the records that happened more than a minute after the log took them in."""

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from confluent_kafka import TopicPartition
+
 from penstock.log import Broker
 from penstock.log.client import asking
 from penstock.ops.lag.ends import Moment, past_ends, thinned
@@ -10,7 +12,7 @@ from penstock.ops.lag.judging import judge, longest_gap, looked_at
 from penstock.ops.lag.offset_commits import OffsetCommit, Place
 from penstock.ops.lag.standing import Standing
 from penstock.ops.lag.unread import Unread, unread
-from penstock.ops.model import Commit, Judgement, PartitionLag, TopicStatus
+from penstock.ops.model import Commit, Judgement, PartitionLag, PartitionRange, TopicStatus
 from penstock.settings import Settings
 
 History = Mapping[Place, Sequence[OffsetCommit]]
@@ -34,12 +36,17 @@ class Lags:
     topics: Mapping[str, TopicStatus]
     now: float
 
+    def kept(self, position: TopicPartition) -> PartitionRange | None:
+        """Return what the partition of a position keeps, if there is one."""
+        topic = self.topics.get(position.topic)
+        return None if topic is None else topic.partitions.get(position.partition)
+
     def of(self, standings: Sequence[Standing], history: History | None) -> dict[Standing, PartitionLag]:
         """Return the lag of each; without a history of commits none can be judged."""
         behind = [each for each in standings if each.is_behind]
         waiting = unread(self.settings, (each.stand for each in behind))
         oldest = {each: waiting.get(each.stand) for each in behind}
-        # Where only markers of transactions are left, nobody is late.
+        # Where there is nothing that can be read, nobody is late.
         late = [each for each, found in oldest.items() if found is None or found.written is not None]
         pasts = self._pasts(late, history)
         return {each: self._lag(each, oldest.get(each), pasts.get(each)) for each in standings}
@@ -83,7 +90,7 @@ class Lags:
             standing.kept.end,
             self.now,
             gap=past.gap,
-            has_members=standing.has_members,
+            has_members=standing.has_members and not standing.begins_anew,
             waiting=float("inf") if seconds is None else seconds,
         )
 
@@ -96,6 +103,8 @@ class Lags:
 
 
 def _seen(standing: Standing, history: History, now: float) -> Sequence[OffsetCommit]:
+    if standing.begins_anew:
+        return ()
     return looked_at(history.get(Place(standing.group, *standing.partition), ()), now)
 
 

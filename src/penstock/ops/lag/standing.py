@@ -11,7 +11,9 @@ from penstock.ops.topic_statuses import Partition
 class Standing:
     """A position; `oldest` is the first offset that is not done with, where that is another.
 
-    `every` is how many seconds its reader lets pass between commits, if it says.
+    `every` is how many seconds its reader lets pass between commits, if it says. `archived` counts the
+    offsets that Kafka has deleted unread and that its reader gets from an archive. One that `begins_anew` has
+    read nothing of the topic: its position is one in a topic that had the same name before.
     """
 
     group: str
@@ -21,6 +23,8 @@ class Standing:
     oldest: int | None = None
     every: float | None = None
     has_members: bool = False
+    archived: int = 0
+    begins_anew: bool = False
 
     @property
     def is_behind(self) -> bool:
@@ -33,6 +37,11 @@ class Standing:
         return self.partition, max(at, self.kept.first)
 
     @property
-    def lost(self) -> int:
-        """How many offsets were deleted before they were read."""
+    def deleted(self) -> int:
+        """How many offsets Kafka has deleted before they were read."""
         return max(0, self.kept.first - self.position)
+
+    @property
+    def lost(self) -> int:
+        """How many offsets nobody has any more that were not read."""
+        return self.deleted - self.archived

@@ -1,4 +1,4 @@
-"""The oldest unread event of groups: since when it waits, or that there is none before the end."""
+"""The oldest unread event of groups: since when it waits, or that there is none that can be read."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +12,8 @@ Stand = tuple[Partition, int]  # a partition and an offset
 
 @dataclass(frozen=True)
 class Unread:
-    """The Unix time of an event; None where only markers of transactions are left, which nobody reads."""
+    """The Unix time of an event; None where nobody can read any: what is left was aborted, is not committed
+    yet, or are markers of transactions."""
 
     written: float | None
 

@@ -26,7 +26,7 @@ def duplicates(system: System, probes: Probes) -> Iterator[Finding]:
 def _finding(sample: TopicSample, writer: FlowStatus | None) -> Finding:
     found = sample.duplicates()
     extra, example = sum(found.values()) - len(found), min(found)
-    places = [each.place for each in sample.records if each.id == example]
+    places = [each.place for each in sample.records if each.whole_id == example]
     exact = writer is not None and writer.guarantee == "exactly-once"
     return Finding(
         ID,
@@ -37,7 +37,7 @@ def _finding(sample: TopicSample, writer: FlowStatus | None) -> Finding:
             "duplicates": extra,
             "ids": len(found),
             "sampled": len(sample.records),
-            "example": example,
+            "example": example[0],
             "places": " ".join(places[:4]),
             **({"flow": writer.label, "guarantee": writer.guarantee} if writer else {}),
         },

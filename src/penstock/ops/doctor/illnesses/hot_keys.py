@@ -15,11 +15,11 @@ def hot_keys(system: System, probes: Probes) -> Iterator[Finding]:
     """Find topics in which one key has a third of the last events, many times what others have."""
     spread = {each.name: len(each.partitions) for each in system.topics}
     for name, sample in probes.samples.items():
-        counts = Counter(each.key for each in sample.recent if each.key is not None)
+        counts = Counter(each.whole_key for each in sample.recent if each.whole_key is not None)
         whole = sum(counts.values())
         if spread.get(name, 0) < 2 or whole < _ENOUGH:
             continue
-        key, most = counts.most_common(1)[0]
+        (key, _), most = counts.most_common(1)[0]
         if most > _SHARE * whole and most > _TIMES * whole / len(counts):
             yield Finding(
                 ID,
@@ -27,7 +27,7 @@ def hot_keys(system: System, probes: Probes) -> Iterator[Finding]:
                 name,
                 f"key {key!r} has {most / whole:.0%} of its last {whole:,} events",
                 {
-                    "key": key or "",
+                    "key": key,
                     "share": round(most / whole, 2),
                     "events": whole,
                     "keys": len(counts),

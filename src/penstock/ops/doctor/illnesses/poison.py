@@ -1,5 +1,6 @@
 """Poison records: one on which a flow or a group fails, each time that it is tried again."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -10,6 +11,7 @@ from penstock.pipeline.flow_status import FlowStatus
 
 ID = "records.poison"
 _TIMES = 2  # the same trouble
+_NUMBER = re.compile(r"[0-9a-f]*[0-9][0-9a-f]*")  # of a batch, a task, an object
 _TARGETS = (
     "can't be reached",
     "connection",
@@ -34,11 +36,19 @@ def poison(system: System, probes: Probes) -> Iterator[Finding]:  # noqa: ARG001
 
 
 def repeated_trouble(flow: FlowStatus) -> tuple[str, int] | None:
-    """Return the text of the trouble that a flow had several times, if it has not got on since."""
+    """Return the newest text of the trouble that a flow had several times, if it has not got on since.
+
+    Troubles are the same if their texts differ in numbers only.
+    """
     after = max((each.at for each in flow.samples), default=0.0)
-    texts = Counter(each.text for each in flow.troubles if each.at >= after)
-    most = texts.most_common(1)
-    return most[0] if most and most[0][1] >= _TIMES else None
+    newest = {_kind(each.text): each.text for each in flow.troubles if each.at >= after}
+    counts = Counter(_kind(each.text) for each in flow.troubles if each.at >= after)
+    most = counts.most_common(1)
+    return (newest[most[0][0]], most[0][1]) if most and most[0][1] >= _TIMES else None
+
+
+def _kind(text: str) -> str:
+    return _NUMBER.sub("#", text)
 
 
 def is_of_target(text: str) -> bool:

@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator
 
 from penstock.ops.doctor.finding import Finding
-from penstock.ops.doctor.illnesses.poison import is_of_target, repeated_trouble
+from penstock.ops.doctor.illnesses.poison import repeated_trouble
 from penstock.ops.doctor.probes import Probes
 from penstock.ops.doctor.spelling import spelled
+from penstock.ops.flow_figures import is_at_work
 from penstock.ops.model import System
 from penstock.pipeline.flow_status import FlowStatus
 
@@ -19,16 +20,16 @@ _MS = re.compile(r"(\d+) milliseconds")
 def stalled_flows(system: System, probes: Probes) -> Iterator[Finding]:  # noqa: ARG001
     """Find flows that live, and whose groups have stood still for minutes while events wait."""
     groups = {each.group: each for each in system.groups}
-    for flow in system.flows:
+    for flow in (each for each in system.flows if not each.shadow):  # a shadow has no group of its own
         group = groups.get(flow.identity.group)
         waits = group is not None and group.events and group.judgement in ("stopped", "stalled")
-        if group is not None and waits and _stands_still(flow, system.at) and not _is_poisoned(flow):
+        is_explained = repeated_trouble(flow) is not None  # by records.poison or target.behind
+        if group is not None and waits and _stands_still(flow, system.at) and not is_explained:
             yield _finding(flow, group.events, system.at)
 
 
 def _stands_still(flow: FlowStatus, now: float) -> bool:
-    is_at_work = flow.state in ("starting", "running") and not flow.is_silent(now)
-    return is_at_work and now - _last(flow) > max(_PATIENCE, _INTERVALS * _interval(flow))
+    return is_at_work(flow, now) and now - _last(flow) > max(_PATIENCE, _INTERVALS * _interval(flow))
 
 
 def _last(flow: FlowStatus) -> float:
@@ -39,12 +40,6 @@ def _last(flow: FlowStatus) -> float:
 def _interval(flow: FlowStatus) -> float:
     found = _MS.fullmatch(flow.interval)
     return int(found[1]) / 1000 if found else 0.0
-
-
-def _is_poisoned(flow: FlowStatus) -> bool:
-    """Whether records.poison says more of it."""
-    found = repeated_trouble(flow)
-    return found is not None and not is_of_target(found[0])
 
 
 def _finding(flow: FlowStatus, events: int, now: float) -> Finding:

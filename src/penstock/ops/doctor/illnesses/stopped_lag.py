@@ -4,20 +4,53 @@ from collections.abc import Iterator
 
 from penstock.ops.doctor.finding import Finding
 from penstock.ops.doctor.probes import Probes
+from penstock.ops.doctor.spelling import spelled
 from penstock.ops.model import GroupStatus, System
+from penstock.pipeline.flow_status import FlowStatus
 
 ID = "lag.stopped"
+_ENDED = ("stopped", "done")
+_REST = 86_400.0  # seconds between two runs of a flow that a schedule runs, at most
 
 
 def stopped_lag(system: System, probes: Probes) -> Iterator[Finding]:  # noqa: ARG001
     """Find groups that commit no more, or the same position again and again, while events wait."""
-    own = {each.identity.group for each in system.flows}  # of a flow, other checks say why it stands still
+    flows = _flows(system)
     for group in system.groups:
-        if group.judgement in ("stopped", "stalled") and group.events and group.group not in own:
-            yield _finding(group)
+        if group.judgement in ("stopped", "stalled") and group.events:
+            flow = flows.get(group.group)
+            if flow is None:
+                yield _of_group(group)
+            elif flow.state in _ENDED:  # of others, their own checks say why they stand still
+                yield _of_flow(flow, group, system.at)
 
 
-def _finding(group: GroupStatus) -> Finding:
+def _flows(system: System) -> dict[str, FlowStatus]:
+    """The flow of each group; of several generations, the one that was heard of last."""
+    own = (each for each in system.flows if not each.shadow)
+    return {each.identity.group: each for each in sorted(own, key=lambda each: each.at)}
+
+
+def _of_flow(flow: FlowStatus, group: GroupStatus, now: float) -> Finding:
+    is_resting = flow.state == "done" and group.seconds < _REST
+    return Finding(
+        ID,
+        "info" if is_resting else "warning",
+        flow.label,
+        f"{group.events:,} events wait, the oldest for {spelled(group.seconds)}, and it is {flow.state}",
+        {
+            "events": group.events,
+            "seconds": round(group.seconds, 1),
+            "state": flow.state,
+            "ended_seconds_ago": round(now - flow.at, 1),
+        },
+        "it was run once, and more came since" if flow.state == "done" else "somebody has stopped it",
+        f"run it: `penstock run {flow.identity.pipeline}`; one that is gone for good: "
+        f"`penstock forget {flow.identity.pipeline} {flow.identity.flow}`",
+    )
+
+
+def _of_group(group: GroupStatus) -> Finding:
     stuck = [each for each in group.lags if each.judgement in ("stopped", "stalled")]
     places = ", ".join(f"{each.topic}[{each.partition}]@{each.position}" for each in stuck[:3])
     working = bool(group.members)

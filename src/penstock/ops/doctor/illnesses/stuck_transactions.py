@@ -18,7 +18,8 @@ def stuck_transactions(system: System, probes: Probes) -> Iterator[Finding]:
     for held in probes.held:
         if system.at - held.since < LONG:
             continue
-        owner = next((each for each in probes.transactions if _holds(each, held)), None)
+        open_there = [each for each in probes.transactions if _holds(each, held)]
+        owner = min(open_there, key=lambda each: each.started, default=None)  # others began behind it
         if owner is None:
             yield _finding(system, held, None)
         elif owner.id not in named:
