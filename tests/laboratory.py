@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from penstock.lab.laboratory import Laboratory
+from penstock.lab.manifest import folder_of
 
 _LONGEST = 1_200.0  # seconds: Spark may take minutes to start on a machine that others use, too
 
@@ -62,3 +63,4 @@ def tried(experiment, settings, **values):
     finally:
         laboratory.stop()
         assert laboratory.frame()["state"] in ("stopped", "done"), laboratory.frame()
+        assert not (folder_of(settings) / f"{laboratory.frame()['run']}.json").exists()

@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter
+from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
@@ -30,7 +31,7 @@ def test_a_consumer_that_was_stopped_sees_a_spike_that_never_was(settings):
     began = datetime.now(UTC)
     run = Run(EXPERIMENT, settings, EXPERIMENT.values({}))
     topic = views_of(run.name(""))
-    with run.cleanup, Producer(settings) as producer:
+    with closing(run), Producer(settings) as producer:
         run.topics(topic)
         consumer = CountingConsumer(run, topic, began)
         until(lambda: consumer.has_joined)

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from penstock.lab.run import RunOver
+from penstock.lab.run_over import RunOver
 
 if TYPE_CHECKING:
     from penstock.lab.run import Run
@@ -14,7 +14,7 @@ class Background:
     """Runs `work` beside the experiment; `work` looks at `is_closing` several times a second."""
 
     def __init__(self, run: "Run", name: str, work: Callable[["Background"], None]) -> None:
-        self._work, self._closing = work, threading.Event()
+        self._run, self._work, self._closing = run, work, threading.Event()
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._live, name=name, daemon=True)
         self._thread.start()
@@ -22,8 +22,8 @@ class Background:
 
     @property
     def is_closing(self) -> bool:
-        """Whether it is to end."""
-        return self._closing.is_set()
+        """Whether it is to end: all of a run's end together."""
+        return self._closing.is_set() or self._run.closing.is_set()
 
     def rest(self, seconds: float) -> None:
         """Wait, but not beyond its end."""

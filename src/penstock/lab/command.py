@@ -35,6 +35,7 @@ def lab(
     from penstock.gateway import Declared
     from penstock.lab.catalogue import catalogue
     from penstock.lab.laboratory import Laboratory
+    from penstock.lab.leftovers import sweep
     from penstock.lab.services import services
     from penstock.lab.site import LabSite
 
@@ -45,9 +46,8 @@ def lab(
     mode = ", read-only" if read_only else ""
     with ExitStack() as stack:
         stack.enter_context(ending_in_order(lambda: None))
-        found = stack.enter_context(
-            services(settings, lambda line: screen.print(escape(line), soft_wrap=True))
-        )
+        found = stack.enter_context(services(settings, _print))
+        sweep(found, _print)
         serve(
             found,
             declared,

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping
 from penstock.documents import Json, JsonObject, presentable
 from penstock.errors import ConfigurationError, PenstockError
 from penstock.lab.experiment import Experiment
-from penstock.lab.run import Run, RunOver
+from penstock.lab.run import Run
+from penstock.lab.run_over import RunOver
 from penstock.settings import Settings
 
 _log = logging.getLogger("penstock")
-_PATIENCE = 60.0  # seconds within which an experiment that was stopped has cleaned up
+_ENDED_WITHIN, _CLEANED_WITHIN = 15.0, 45.0  # seconds that an experiment has when it was stopped
 
 
 class Laboratory:
@@ -87,29 +88,43 @@ class Laboratory:
         if self._run is None or self._thread is None:
             return
         self._run.stop()
-        self._thread.join(_PATIENCE)
+        self._thread.join(_ENDED_WITHIN)
+        if self._thread.is_alive():  # perhaps it waits for a network: its processes need none to end
+            self._run.children.end()
+            self._thread.join(_CLEANED_WITHIN)
         if self._thread.is_alive():
             raise PenstockError(
-                f"experiment {self._run.experiment.id!r} has not ended within {_PATIENCE:.0f} s",
-                hint="wait, or end the lab",
+                f"experiment {self._run.experiment.id!r} has not cleaned up within "
+                f"{_ENDED_WITHIN + _CLEANED_WITHIN:.0f} s",
+                hint=f"wait, or end the lab: the next one removes what {self._run.manifest.path} lists",
             )
 
     def _work(self, run: Run) -> None:
         """Run it; whatever it raises is shown, and it cleans up in any case."""
         try:
             try:
-                run.experiment.work(run)
+                _experiment(run)
                 self._state = "done"
             finally:
-                run.cleanup.close()
-                run.end()
+                run.close()
         except RunOver:
             self._state = "over" if run.elapsed > run.experiment.seconds else "stopped"
         except PenstockError as error:
             self._fail(error.message + (f" → {error.hint}" if error.hint else ""))
+            _log.warning("experiment %s: %s", run.experiment.id, self._trouble)
         except Exception as error:  # an experiment that fails must not end the lab
             _log.exception("experiment %s failed", run.experiment.id)
             self._fail(f"{type(error).__name__}: {error}")
 
     def _fail(self, trouble: str) -> None:
         self._state, self._trouble = "failed", trouble
+
+
+def _experiment(run: Run) -> None:
+    """What fails because the run is ended, such as a process that was killed, is no failure."""
+    try:
+        run.experiment.work(run)
+    except Exception as error:
+        if run.closing.is_set():
+            raise RunOver from error
+        raise

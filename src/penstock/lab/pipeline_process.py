@@ -1,7 +1,5 @@
 """A pipeline of an experiment as a process of its own: started, killed with -9, and nothing of it left."""
 
-import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +8,9 @@ from typing import TYPE_CHECKING
 import psutil
 
 from penstock.apps.demo.run import QUICK
+from penstock.control.process_identity import identity
 from penstock.errors import FlowError
 from penstock.identity import Identity
-from penstock.log import Broker, Groups
-from penstock.log.topic import DEAD_LETTERS
 from penstock.pipeline.progress import Progress, ProgressStore
 from penstock.settings import Settings
 from penstock.testing import Driver
@@ -21,12 +18,14 @@ from penstock.testing import Driver
 if TYPE_CHECKING:
     from penstock.lab.run import Run
 
+_MOURNING = "from penstock.lab.mourning import end_with\n\n"
+
 
 class PipelineProcess:
     """Runs `penstock run` for the pipeline that `source` declares, a text of Python.
 
-    Its checkpoints are in a folder of its own, and what it leaves in Kafka has a namespace of its own: all of
-    it goes with the run.
+    Its checkpoints are in a folder of its own, and what it leaves in Kafka has the run's namespace: all of it
+    goes with the run, and so does the process; it ends as well when the lab is killed.
     """
 
     def __init__(
@@ -39,19 +38,39 @@ class PipelineProcess:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.pipeline, self._run = pipeline, run
-        self.folder = Path(tempfile.mkdtemp(prefix="penstock-lab-"))
-        run.cleanup.callback(shutil.rmtree, self.folder, ignore_errors=True)
+        self.folder = run.folder()
+        run.claim()
         self.settings: Settings = replace(
             run.settings,
             data=self.folder,
             checkpoints=None,
-            namespace=f"lab-{run.id}",
+            namespace=run.namespace,
             spark={**QUICK, **run.settings.spark, **(spark or {})},
         )
-        run.cleanup.callback(self._remove)
         self.declare(source)
         self.driver = Driver(pipeline, str(self._module), self.settings, environment=environment)
-        run.cleanup.callback(self.driver.kill)
+
+    def start(self) -> None:
+        """Start the process; nothing is waited for."""
+        self.driver.start()
+        self._run.adopt(self)
+
+    @property
+    def pid(self) -> int | None:
+        return self.driver.pid
+
+    @property
+    def alive(self) -> bool:
+        return self.driver.alive
+
+    def ask_to_end(self) -> None:
+        """What it has not finished goes with the run: there is nothing to wait for."""
+        self.kill()
+
+    def kill(self) -> None:
+        """End the whole of it with -9: the driver, its JVM, and the workers."""
+        if self.driver.alive:  # otherwise its number may be another's by now
+            self.driver.kill()
 
     @property
     def _module(self) -> Path:
@@ -59,7 +78,8 @@ class PipelineProcess:
 
     def declare(self, source: str) -> None:
         """Declare the pipeline, for the next start."""
-        self._module.write_text(source)
+        lab = identity(psutil.Process())
+        self._module.write_text(f"{_MOURNING}end_with({lab!r})\n{source}")
 
     def check(self) -> None:
         """Raise if the process has ended by itself."""
@@ -93,14 +113,3 @@ class PipelineProcess:
         except psutil.Error:
             return 0.0
         return sum(each.user + each.system for each in times)
-
-    def _remove(self) -> None:
-        """Delete what the pipeline has left in Kafka."""
-        settings, namespace = self.settings, self.settings.namespace
-        broker, groups = Broker(settings), Groups(settings)
-        own = f"_penstock.{namespace}."
-        for name in broker.topics():
-            if name.startswith(own) or (name.startswith(self._run.name("")) and name.endswith(DEAD_LETTERS)):
-                broker.delete(name)
-        for group in [each.group for each in groups.all() if f":{namespace}." in each.group]:
-            groups.delete(group)

@@ -1,5 +1,6 @@
 """The lab in the console: its page, its files, its routes, and the frames of what runs."""
 
+import logging
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -18,6 +19,7 @@ from penstock.console.pages import page_files
 from penstock.console.security import ConsoleSecurity
 from penstock.console.turns import Turns
 from penstock.documents import JsonObject
+from penstock.errors import PenstockError
 from penstock.gateway.refusal import JsonResponse, Refusal
 from penstock.gateway.session import Session
 from penstock.lab import asked
@@ -25,6 +27,7 @@ from penstock.lab.experiment import Experiment
 from penstock.lab.frames import Frames
 from penstock.lab.laboratory import Laboratory
 
+_log = logging.getLogger("penstock")
 _ICON = "M9 3h6M10 3v6l-5 9a2 2 0 0 0 2 3h10a2 2 0 0 0 2-3l-5-9V3M7.5 14h9"
 PAGE = Page("lab", "Lab", "l", _ICON, "/static/lab/lab.js")
 Answer = Callable[[Request], Awaitable[Response]]
@@ -72,8 +75,15 @@ class LabSite:
                 yield
             finally:
                 with anyio.CancelScope(shield=True):
-                    await run_in_threadpool(self._laboratory.stop)
+                    await run_in_threadpool(self._stop_at_the_end)
                 group.cancel_scope.cancel()
+
+    def _stop_at_the_end(self) -> None:
+        """Whatever hinders it, the console ends, too."""
+        try:
+            self._laboratory.stop()
+        except PenstockError as error:
+            _log.warning("%s", error)
 
     async def _experiments(self, _: Request) -> Response:
         found = [described(each) for each in self._laboratory.experiments.values()]

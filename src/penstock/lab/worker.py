@@ -8,23 +8,27 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from penstock.documents import JsonObject
 from penstock.errors import PenstockError
-from penstock.settings import Settings
 
-_ENDED_WITHIN = 10.0
+if TYPE_CHECKING:
+    from penstock.lab.run import Run
+
+_HEARD_WITHIN = 10.0
 
 
 class Worker:
-    """`python -m MODULE`, with its first orders; it ends when its standard input does.
+    """`python -m MODULE`, with its first orders; it ends with the run, or when its standard input does.
 
     `heard` is called in a thread with every line that it reports; what it says besides is in `log`.
     """
 
     def __init__(
-        self, module: str, orders: JsonObject, settings: Settings, heard: Callable[[JsonObject], None]
+        self, module: str, orders: JsonObject, run: "Run", heard: Callable[[JsonObject], None]
     ) -> None:
+        settings = run.settings
         self._heard = heard
         self.log = settings.data / "logs" / f"{module.rpartition('.')[2]}.lab.log"
         self.log.parent.mkdir(parents=True, exist_ok=True)
@@ -39,6 +43,7 @@ class Worker:
             )
         self._listener = threading.Thread(target=self._listen, name=f"lab-{self.pid}", daemon=True)
         self._listener.start()
+        run.adopt(self)
         self.send(orders)
 
     @property
@@ -60,20 +65,15 @@ class Worker:
 
     def kill(self) -> None:
         """End it with -9; what it reported before is heard."""
-        with suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
+        self._process.kill()
         self._process.wait()
-        self._listener.join(_ENDED_WITHIN)
+        self._listener.join(_HEARD_WITHIN)
 
-    def end(self) -> None:
-        """Let it end in order, within some seconds."""
+    def ask_to_end(self) -> None:
+        """Let it end in order."""
         assert self._process.stdin is not None  # noqa: S101
         with suppress(OSError, ValueError):
             self._process.stdin.close()
-        try:
-            self._process.wait(_ENDED_WITHIN)
-        except subprocess.TimeoutExpired:
-            self.kill()
 
     def check(self) -> None:
         """Raise if it ended by itself."""

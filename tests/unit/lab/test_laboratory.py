@@ -5,7 +5,10 @@ import time
 
 import pytest
 
-from penstock.errors import ConfigurationError
+from penstock.errors import ConfigurationError, PenstockError
+from penstock.lab import children
+from penstock.lab import laboratory as laboratory_module
+from penstock.lab import run as run_module
 from penstock.lab.control import Button, Choice, Slider
 from penstock.lab.experiment import Experiment
 from penstock.lab.laboratory import Laboratory
@@ -18,9 +21,9 @@ CONTROLS = (
 )
 
 
-def laboratory(work, seconds=30.0):
+def laboratory(work, seconds=30.0, **settings):
     made = Experiment("one", "One", "?", (), (), "", "log.md", work, CONTROLS, seconds)
-    return Laboratory([made], Settings())
+    return Laboratory([made], Settings(**settings))
 
 
 def until(reached, seconds=10.0):
@@ -113,3 +116,93 @@ def test_events_that_nobody_looks_at_are_bounded():
     frame = lab.frame()
     assert len(frame["events"]) == 400
     assert frame["left_out"] == 600
+
+
+class Process:
+    """A child process that ends when it is told to, or only when it is killed."""
+
+    pid = None
+
+    def __init__(self, said, *, is_stubborn=False):
+        self.alive, self._said, self._is_stubborn = True, said, is_stubborn
+
+    def ask_to_end(self):
+        self._said.append("asked")
+        self.alive = self._is_stubborn
+
+    def kill(self):
+        self._said.append("killed")
+        self.alive = False
+
+
+def test_processes_end_before_anything_waits_for_the_network(monkeypatch):
+    monkeypatch.setattr(children, "_PATIENCE", 0.1)
+    said = []
+
+    def work(run):
+        run.adopt(Process(said))
+        run.cleanup.callback(said.append, "network")
+        run.adopt(Process(said, is_stubborn=True))
+        run.rest(20)
+
+    lab = laboratory(work)
+    lab.start("one", {})
+    lab.stop()
+    assert said == ["asked", "asked", "killed", "network"]
+
+
+def test_processes_end_also_if_the_experiment_hangs(monkeypatch):
+    monkeypatch.setattr(laboratory_module, "_ENDED_WITHIN", 0.1)
+    monkeypatch.setattr(laboratory_module, "_CLEANED_WITHIN", 0.1)
+    said, begun, over = [], threading.Event(), threading.Event()
+
+    def work(run):
+        run.adopt(Process(said))
+        begun.set()
+        over.wait(20)  # a broker that does not answer
+        run.adopt(Process(said))
+
+    lab = laboratory(work)
+    lab.start("one", {})
+    assert begun.wait(10)
+    with pytest.raises(PenstockError, match="has not cleaned up"):
+        lab.stop()
+    assert said == ["asked"]
+    over.set()
+    until(state_of(lab, "stopped"))
+    assert said[:2] == ["asked", "killed"]  # what came after the end was ended at once
+
+
+def test_topics_are_deleted_also_if_only_some_could_be_made(monkeypatch, tmp_path):
+    def fail(topics, broker):
+        raise PenstockError("the second topic can't be made")
+
+    removed = []
+    monkeypatch.setattr(run_module, "Broker", lambda settings: None)
+    monkeypatch.setattr(run_module, "apply", fail)
+    monkeypatch.setattr(run_module, "remove_logs", lambda *what: removed.append(what[1]))
+    lab = laboratory(lambda run: run.topics(), data=tmp_path)
+    lab.start("one", {})
+    until(state_of(lab, "failed"))
+    run = lab.frame()["run"]
+    assert removed == [[f"lab.one.{run}.", f"_penstock.lab-{run}."]]
+
+
+def test_all_that_could_not_be_removed_is_said(monkeypatch, tmp_path):
+    def fail(_, what, *more):
+        raise PenstockError(f"{what} is left", hint=f"remove {what}")
+
+    monkeypatch.setattr(run_module, "remove_schema", fail)
+    monkeypatch.setattr(run_module, "remove_slot", fail)
+
+    def work(run):
+        assert run.schema() == f"lab_{run.id}"
+        run.slot("a_slot", "a_publication")
+
+    lab = laboratory(work, data=tmp_path)
+    lab.start("one", {})
+    until(state_of(lab, "failed"))
+    trouble = lab.frame()["trouble"]
+    run = lab.frame()["run"]
+    assert f"a_slot is left; remove a_slot; lab_{run} is left; remove lab_{run}" in trouble
+    assert str(tmp_path / "lab" / f"{run}.json") in trouble

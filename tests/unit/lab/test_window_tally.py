@@ -1,5 +1,8 @@
 """What the experiment on windows knows to be true: its disorder, and its tally."""
 
+import itertools
+import threading
+
 import pytest
 
 from penstock.lab.experiments.windows.disorder import Disorder
@@ -52,3 +55,37 @@ def test_a_sliding_window_includes_its_end_and_not_its_start():
         tally.send("ann", at)
     assert tally.truth(Window(10, "ann", 0, "on time", 2)) == 2
     assert Tally(is_sliding=False).truth(Window(10, "ann", 0, "on time", 2)) == 0
+
+
+def test_results_come_in_while_sums_are_made():
+    """A reader's thread emits, the experiment's own looks: neither waits for the other to be done."""
+    tally = Tally(is_sliding=False)
+    over = threading.Event()
+    failures = []
+
+    def emit():
+        for number in itertools.count():
+            if over.is_set():
+                return
+            tally.emit(("ann", number), Window(number + 10, "ann", number, "on time", 1))
+            tally.send("ann", number)
+            if number >= 2_500:
+                tally.emit(("ann", number - 2_500), Window(0, "ann", 0, "retracted", 0))
+
+    def look():
+        try:
+            while not over.is_set():
+                tally.totals()
+                tally.recent(0, 600)
+        except RuntimeError as error:
+            failures.append(error)
+            over.set()
+
+    threads = [threading.Thread(target=each) for each in (emit, look)]
+    for each in threads:
+        each.start()
+    over.wait(2)
+    over.set()
+    for each in threads:
+        each.join()
+    assert failures == []

@@ -53,7 +53,7 @@ class StreamJudge(_Judging):
     def _judge_all(self, me: Background) -> None:
         with (
             Consumer(self._plan.transactions, self._run.settings) as consumer,
-            Producer(self._run.settings, linger="1 ms") as producer,
+            self._run.producer(linger="1 ms") as producer,
         ):
             while not me.is_closing:
                 for record in consumer.records(idle="100 ms"):
@@ -84,7 +84,7 @@ class BatchJudge(_Judging):
 
     def _judge_all(self, me: Background) -> None:
         settings = self._run.settings
-        with Cursor(self._plan.transactions.name, settings) as cursor, Producer(settings) as producer:
+        with Cursor(self._plan.transactions.name, settings) as cursor, self._run.producer() as producer:
             cursor.start()
             while not me.is_closing:
                 if self._clock() < self.due:

@@ -13,7 +13,6 @@ from penstock.lab.experiments.batch.curve import Curve
 from penstock.lab.experiments.batch.judges import BatchJudge, StreamJudge
 from penstock.lab.experiments.batch.plan import EVERY, Plan
 from penstock.lab.experiments.batch.till import Till
-from penstock.log import Producer
 
 if TYPE_CHECKING:
     from penstock.lab.run import Run
@@ -42,7 +41,7 @@ class _Work:
     def __post_init__(self) -> None:
         run, plan = self.run, self.plan
         self.traffic = deque(plan.thefts.transactions())
-        self.producer = run.cleanup.enter_context(Producer(run.settings))
+        self.producer = run.cleanup.enter_context(run.producer())
         self.lists = {name: BlockList(run, table) for name, table in plan.blocked.items()}
         self.till = Till(plan.thefts, self.lists)
         self.began = time.monotonic()

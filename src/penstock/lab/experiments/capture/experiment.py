@@ -1,7 +1,5 @@
 """Experiment 5: a row changes in PostgreSQL; three copies follow by capture, a fourth by dual writes."""
 
-import shutil
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,8 +12,9 @@ from penstock.lab.experiments.capture.feed import Feed
 from penstock.lab.experiments.capture.follower import Follower
 from penstock.lab.experiments.capture.items import COUNT, Items
 from penstock.lab.experiments.capture.writers import Race, Tally, Writer
+from penstock.lab.own_services import OwnServices
 from penstock.lab.run import Run
-from penstock.local import installed, running
+from penstock.local import installed
 from penstock.settings import Secret
 
 _TICK = 0.25
@@ -60,7 +59,7 @@ def lake(items):
 
 def work(run: Run) -> None:
     """Run it until it is over."""
-    crew = Crew()
+    crew = Crew(run.closing)
     scene = _prepared(run, crew)
     while True:
         crew.check()
@@ -71,18 +70,15 @@ def work(run: Run) -> None:
 
 def _prepared(run: Run, crew: Crew) -> _Scene:
     """Make table, capture and copies; what is made is removed in the opposite order."""
-    schema = f"lab_{run.id}"
+    schema = run.schema()
     items = Items(run.settings, schema)
     run.cleanup.callback(items.close)
-    run.cleanup.callback(items.drop)
     items.create()
     run.show(rows=COUNT, changes=0, table=[1] * COUNT)
     redis = _redis(run)
     run.show(redis="yes" if redis else "redis-server is not installed: no cache, and no dual writes to it")
     feed = Feed(run, items.table)
-    run.cleanup.callback(feed.remove)
-    folder = Path(tempfile.mkdtemp(prefix="penstock-lab-"))
-    run.cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
+    folder = run.folder()
     own = _cache(run, redis, "own") if redis else None
     if own is not None:
         for number, (version, _) in items.versions().items():
@@ -106,13 +102,14 @@ def _redis(run: Run) -> Secret | None:
         return run.settings.url("redis")
     if not installed(("redis",)):
         return None
-    return run.cleanup.enter_context(running(services=("redis",))).url("redis")
+    return OwnServices(run, ("redis",)).start().url("redis")
 
 
 def _cache(run: Run, redis: Secret, name: str) -> CacheCopy:
     cache = CacheCopy(redis, run.name(name))
     run.cleanup.callback(cache.close)
-    run.cleanup.callback(cache.remove)
+    if "redis" in run.settings.connections:  # one of the run's own has ended by then
+        run.cleanup.callback(cache.remove)
     return cache
 
 

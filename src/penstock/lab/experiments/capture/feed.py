@@ -2,19 +2,15 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event
 
 from penstock.capture import Capture, Runner, Store, Wishes
-from penstock.capture.database import open_database
-from penstock.errors import PenstockError
 from penstock.lab.crew import Crew
 from penstock.lab.run import Run
 from penstock.log import Broker
 from penstock.log.message import Received
 
-_PATIENCE = 10.0
 _LOOK = 0.05
 
 
@@ -31,12 +27,15 @@ class Change:
 
 
 class Feed:
-    """Declares and runs a capture of one table; `remove` leaves nothing of it."""
+    """Declares and runs a capture of one table; its slot, publication, position and topic go with the run."""
 
     def __init__(self, run: Run, table: str) -> None:
         self._run, self._store = run, Store(run.settings)
         self._capture = Capture(f"lab_{run.id}", tables=(table,), prefix=f"lab.capture.{run.id}")
         self.topic = self._capture.topic(table)
+        run.claim(self._store.topic(self._capture.name))
+        namespace = run.settings.namespace
+        run.slot(self._capture.slot_name(namespace), self._capture.publication_name(namespace))
 
     def start(self, crew: Crew) -> None:
         """Run the capture in a thread, and wait until the rows that are there are in the topic."""
@@ -46,15 +45,6 @@ class Feed:
         while not broker.exists(self.topic) or not any(broker.committed_end(self.topic).values()):
             crew.check()
             self._run.rest(_LOOK)
-
-    def remove(self) -> None:
-        """Remove slot, publication, position and topic."""
-        broker = Broker(self._run.settings)
-        with suppress(PenstockError), open_database(self._run.settings, self._capture) as database:
-            database.release(_PATIENCE)
-        for topic in (self.topic, self._store.topic(self._capture.name)):
-            if broker.exists(topic):
-                broker.delete(topic)
 
     def _work(self, stopped: Event) -> None:
         wishes = Wishes(stopped=stopped, readers=1)

@@ -67,9 +67,6 @@ class Items:
         rows = self._connection.execute(self._sql(_READ)).fetchall()
         return {number: (version, float(age)) for number, version, age in rows}
 
-    def drop(self) -> None:
-        self._connection.execute(self._sql("DROP SCHEMA IF EXISTS {schema} CASCADE"))
-
     def close(self) -> None:
         self._connection.close()
 

@@ -27,8 +27,7 @@ class ReadingGroup:
             "speed": self._speed,
             "first_live": stream.count,
         }
-        self.process = Worker(_MODULE, orders, run.settings, self._hear)
-        run.cleanup.callback(self.process.end)
+        self.process = Worker(_MODULE, orders, run, self._hear)
 
     @property
     def speed(self) -> float:

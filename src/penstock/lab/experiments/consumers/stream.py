@@ -9,7 +9,7 @@ from penstock.lab.experiments.consumers.reading import Reading, readings, send_m
 from penstock.lab.run import Run
 from penstock.log import Producer, Topic
 
-_TICK = 0.02
+_TICK, _PATIENCE = 0.02, 20.0  # seconds
 _SHOWN = 25  # live events a second that the picture draws
 
 
@@ -44,13 +44,13 @@ class Stream:
             raise self._error
 
     def close(self) -> None:
-        """End, and wait until all that was sent is acknowledged."""
+        """End, and wait for that a while."""
         self._over.set()
-        self._thread.join()
+        self._thread.join(_PATIENCE)
 
     def _send(self) -> None:
         try:
-            with Producer(self._run.settings) as producer:
+            with self._run.producer() as producer:
                 self._producer = producer
                 for sent in send_many(producer, self.topic, self.count):
                     self.sent = sent

@@ -14,7 +14,6 @@ from penstock.lab.experiments.joins.near import Near
 from penstock.lab.experiments.joins.view import View
 from penstock.lab.pipeline_process import PipelineProcess
 from penstock.lab.topic_reader import TopicReader
-from penstock.log import Producer
 
 if TYPE_CHECKING:
     from penstock.lab.run import Run
@@ -40,7 +39,7 @@ def work(run: "Run") -> None:
     run.topics(*kind.topics)
     source = _SOURCE.format(name=kind.pipeline, prefix=prefix, reach=f"{reach:g} seconds")
     process = PipelineProcess(run, "joins", source, spark=_SPARK)
-    process.driver.start()
+    process.start()
     run.report("started: Spark takes the longest")
     _Work(run, kind, process).go_on()
 
@@ -57,7 +56,7 @@ class _Work:
     first: float | None = None
 
     def __post_init__(self) -> None:
-        self.producer = self.run.cleanup.enter_context(Producer(self.run.settings))
+        self.producer = self.run.cleanup.enter_context(self.run.producer())
         self.results = TopicReader(self.run, self.kind.topics[-1].name, self.kind.take_all)
         self.files = CheckpointFiles(self.process.checkpoint("joined"))
 

@@ -6,7 +6,7 @@ from itertools import count
 
 from penstock.documents import Json
 from penstock.errors import LogError
-from penstock.lab.experiments.partitions.sender import Sender
+from penstock.lab.experiments.partitions.sender import MARKER, Sender
 from penstock.lab.experiments.partitions.trio import Trio
 from penstock.lab.run import Run
 from penstock.log.cursor import Cursor
@@ -19,8 +19,7 @@ _MORE = 20  # events that are acknowledged again before the log is read back
 
 def work(run: Run) -> None:
     """Start three brokers, and kill a leader whenever the button is pressed."""
-    trio = Trio()
-    run.cleanup.callback(trio.remove)
+    trio = Trio(run)
     run.show(stage="starting three brokers", rounds=[], brokers=[])
     trio.start()
     run.report("three brokers run: replication 3, min.insync.replicas 2")
@@ -51,6 +50,7 @@ def _round(run: Run, trio: Trio, topic: str) -> dict[str, Json] | None:
         outage = _kill(run, trio, topic, sender, leader)
     finally:
         sender.stop()
+    sender.mark()
     return _counted(run, trio, topic, sender, leader, outage) | {"acks": acks}
 
 
@@ -77,6 +77,7 @@ def _counted(run: Run, trio: Trio, topic: str, sender: Sender, leader: int, outa
     """Read the log back, and compare it with what was acknowledged."""
     run.show(stage="reading the log back")
     acknowledged, found = sender.acknowledged, _stored(run, trio, topic)
+    found.discard(MARKER)
     lost = acknowledged - found
     figures: dict[str, Json] = {
         "acknowledged": len(acknowledged),
@@ -98,7 +99,7 @@ def _stored(run: Run, trio: Trio, topic: str) -> set[int]:
         try:
             with Cursor(topic, trio.settings) as cursor:
                 cursor.start()
-                return {int(each.value() or b"-1") for each in cursor.read_to(cursor.ends())}
+                return {int(each.value() or MARKER) for each in cursor.read_to(cursor.ends())}
         except LogError:
             if time.monotonic() > deadline:
                 raise

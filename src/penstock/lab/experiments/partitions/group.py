@@ -6,7 +6,7 @@ from penstock.lab.experiments.partitions.member import Member
 from penstock.lab.experiments.partitions.rebalances import Rebalances
 from penstock.lab.experiments.partitions.traffic import Traffic
 from penstock.lab.run import Run
-from penstock.log import Broker, Groups
+from penstock.log import Broker
 
 PARTITIONS, MOST = 6, 8
 _TICK = 0.2
@@ -15,10 +15,9 @@ _FIRST = 2
 
 def work(run: Run) -> None:
     """Run it until it is over."""
-    topic, name, broker = run.name("events"), run.name("group"), Broker(run.settings)
-    run.cleanup.callback(_remove, run, topic, name)
+    topic, name, broker = run.name("events"), run.group("group"), Broker(run.settings)
     broker.create(topic, PARTITIONS, -1, {})
-    crew = Crew()
+    crew = Crew(run.closing)
     run.cleanup.callback(crew.close)
     traffic = Traffic(run, topic)
     crew.start("traffic", traffic.work)
@@ -109,10 +108,3 @@ def _keys(traffic: Traffic) -> dict[str, Json]:
     found = traffic.partition_of()
     ordered = sorted(found.items(), key=lambda each: int(each[0].partition("-")[2]))
     return {"keys": [[key, partition] for key, partition in ordered], "sent": traffic.sent}
-
-
-def _remove(run: Run, topic: str, group: str) -> None:
-    broker = Broker(run.settings)
-    if broker.exists(topic):
-        broker.delete(topic)
-    Groups(run.settings).delete(group)

@@ -5,10 +5,12 @@ import time
 
 from confluent_kafka import KafkaError, Message, Producer
 
+from penstock.errors import LogError
 from penstock.lab.run import Run
 from penstock.settings import Settings
 
-_IDLE = 0.01
+MARKER = -1
+_IDLE, _TICK = 0.01, 0.2
 _FLUSHED = 60.0
 
 
@@ -16,7 +18,7 @@ class Sender:
     """Sends from its making on, until it is stopped."""
 
     def __init__(self, run: Run, settings: Settings, topic: str, acks: str) -> None:
-        self._run, self._topic = run, topic
+        self._run, self._settings, self._topic = run, settings, topic
         self._lock = threading.Lock()
         self._acknowledged: set[int] = set()
         self.sent = 0
@@ -48,6 +50,28 @@ class Sender:
         self._stopped.set()
         self._thread.join(_FLUSHED)
 
+    def mark(self) -> None:
+        """Write a marker that all in-sync replicas have: everything before it can be read then."""
+        producer = Producer(self._settings.client() | {"acks": "all", "log_level": 0})
+        failures: list[KafkaError] = []
+        producer.produce(
+            self._topic, str(MARKER), partition=0, on_delivery=lambda error, _: failures.extend(_some(error))
+        )
+        deadline = time.monotonic() + _FLUSHED
+        while producer.flush(_TICK) and time.monotonic() < deadline:
+            self._run.rest(0)
+        if len(producer) or failures:
+            raise LogError(
+                f"the replicas of {self._topic!r} did not take a marker: {failures}", hint="start it again"
+            )
+
+    def _flush(self) -> None:
+        """Wait for acknowledgements, unless the run is over."""
+        deadline = time.monotonic() + _FLUSHED
+        while self._producer.flush(_TICK) and time.monotonic() < deadline:
+            if self._run.is_over:
+                self._producer.purge()
+
     def _work(self) -> None:
         due = time.monotonic()
         while not self._stopped.wait(_IDLE):
@@ -58,7 +82,7 @@ class Sender:
                 self._producer.produce(self._topic, str(self.sent), on_delivery=self._delivered)
                 self.sent += 1
             self._producer.poll(0)
-        self._producer.flush(_FLUSHED)
+        self._flush()
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         value = message.value()
@@ -66,3 +90,7 @@ class Sender:
             with self._lock:
                 self._acknowledged.add(int(value))
             self._run.flow([{"acknowledged": int(value)}])
+
+
+def _some(error: KafkaError | None) -> list[KafkaError]:
+    return [] if error is None else [error]

@@ -1,17 +1,15 @@
-"""Three brokers of the experiment's own, in a folder that is removed: one can be killed, others held."""
+"""Three brokers of the experiment's own, which go with the run: one can be killed, others held."""
 
 import os
-import shutil
 import signal
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 from confluent_kafka.admin import AdminClient, PartitionMetadata
 
 from penstock.errors import PenstockError
-from penstock.local import Platform
+from penstock.lab.own_services import OwnServices
+from penstock.lab.run import Run
 from penstock.log import Broker
 from penstock.settings import Settings
 
@@ -21,15 +19,14 @@ _TIMEOUT = 20.0
 class Trio:
     """A cluster with replication 3 and min.insync.replicas 2; `settings` are its clients'."""
 
-    def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="penstock-lab-"))
-        self._platform = Platform(self._folder / "data", services=("kafka",), brokers=3)
+    def __init__(self, run: Run) -> None:
+        self._brokers = OwnServices(run, ("kafka",), brokers=3)
         self.settings = Settings()
         self._admin: AdminClient | None = None
 
     def start(self) -> None:
         """Start what does not run."""
-        self.settings = self._platform.up()
+        self.settings = self._brokers.start()
         self._admin = self._admin or AdminClient(self.settings.client() | {"log_level": 0})
 
     def make(self, topic: str) -> None:
@@ -45,7 +42,7 @@ class Trio:
 
     def states(self) -> dict[int, str]:
         """Return how each broker is, by its number."""
-        return {self._number(each.name): each.state for each in self._platform.status()}
+        return {self._number(each.name): each.state for each in self._brokers.platform.status()}
 
     def kill(self, number: int) -> int:
         """Kill a broker with -9; return its process id."""
@@ -66,16 +63,8 @@ class Trio:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGCONT)
 
-    def remove(self) -> None:
-        """End all brokers and remove their data, which nobody needs any more."""
-        for pid in self._pids().values():
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        self._platform.down()
-        shutil.rmtree(self._folder, ignore_errors=True)
-
     def _pids(self) -> dict[int, int]:
-        return {self._number(each.name): each.pid for each in self._platform.status() if each.pid}
+        return {self._number(each.name): each.pid for each in self._brokers.platform.status() if each.pid}
 
     def _number(self, name: str) -> int:
         return int(name.rpartition("-")[2])

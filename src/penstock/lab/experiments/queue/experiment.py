@@ -1,16 +1,10 @@
 """Experiment 3: the same tasks from a queue and from a log, with workers killed on the way."""
 
-from contextlib import suppress
-
-from penstock.errors import PenstockError
 from penstock.lab.control import Button, Slider
 from penstock.lab.experiment import Experiment
 from penstock.lab.experiments.queue.side import Side
 from penstock.lab.experiments.queue.task import KEYS, TASKS, send_all, tasks
 from penstock.lab.run import Run
-from penstock.log import Broker
-from penstock.log.topic import DEAD_LETTERS
-from penstock.settings import Settings
 
 _TICK = 0.1
 
@@ -18,7 +12,6 @@ _TICK = 0.1
 def work(run: Run) -> None:
     """Send the tasks, let both sides work on them, and do what the buttons say."""
     topic = tasks(run.name("tasks"))
-    run.cleanup.callback(_delete, run.settings, topic.name + DEAD_LETTERS)
     run.topics(topic)
     send_all(topic, run.settings)
     run.show(tasks=TASKS)
@@ -36,12 +29,6 @@ def work(run: Run) -> None:
         for side in sides:
             run.show(**side.figures())
         run.rest(_TICK)
-
-
-def _delete(settings: Settings, name: str) -> None:
-    """The dead letters of the queue, if it was ever opened."""
-    with suppress(PenstockError):
-        Broker(settings).delete(name)
 
 
 EXPERIMENT = Experiment(

@@ -28,8 +28,7 @@ class Side:
         self._workers: dict[str, Worker] = {}
         for number in range(1, workers + 1):
             name = f"{number}"
-            self._workers[name] = Worker(_MODULE, orders, run.settings, partial(self._hear, name))
-            run.cleanup.callback(self._workers[name].end)
+            self._workers[name] = Worker(_MODULE, orders, run, partial(self._hear, name))
 
     @property
     def pids(self) -> dict[str, int]:

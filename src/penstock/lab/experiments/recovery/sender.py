@@ -22,11 +22,11 @@ class Sender:
         self, run: "Run", topic: Topic[Reading], rate: Callable[[], float], repeats: int | None
     ) -> None:
         self.sent = 0
-        self._settings, self._topic, self._rate, self._repeats = run.settings, topic, rate, repeats
+        self._run, self._topic, self._rate, self._repeats = run, topic, rate, repeats
         self.background = Background(run, "sender", self._send)
 
     def _send(self, me: Background) -> None:
-        with Producer(self._settings) as producer:
+        with self._run.producer() as producer:
             due, last = 0.0, time.monotonic()
             while not me.is_closing:
                 now = time.monotonic()

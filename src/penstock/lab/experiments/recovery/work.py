@@ -163,7 +163,7 @@ class _Work:
             killed is not None,
             killed or time.monotonic(),
         )
-        self.process.driver.start()
+        self.process.start()
         self.started = time.monotonic()
         self.run.report(f"started, with a checkpoint every {interval:g} s: Spark takes the longest")
 
@@ -172,7 +172,7 @@ class _Work:
         if self.measure is not None:
             self.lives.append(self.measure.figures())
         killed = time.monotonic()
-        self.process.driver.kill()
+        self.process.kill()
         self.kills += 1
         self.shown.append({"kind": "kill", "number": self.kills})
         self.run.report(f"kill -9, {where}")

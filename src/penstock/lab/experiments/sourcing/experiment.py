@@ -28,14 +28,14 @@ for record in store.read("account", "ada"):  # the whole history
 
 def work(run: Run) -> None:
     """Run it until it is over."""
-    store = EventStore(f"lab_{run.id}", run.settings)
-    run.cleanup.callback(_remove, store)
+    store = EventStore(run.schema(), run.settings)
+    run.cleanup.callback(store.close)
     store.create()
     teller, past = Teller(run, store), Past(store, STREAM)
     teller.open()
     _show(run, teller)
     run.show(replay_events=None, replay_ms=None, lengths=list(LENGTHS), kept_behind=BEHIND)
-    crew = Crew()
+    crew = Crew(run.closing)
     run.cleanup.callback(crew.close)
     crew.start("histories", Histories(run, store, int(run.value("most").replace(",", ""))).work)
     tick = 0
@@ -65,13 +65,6 @@ def _press(run: Run, teller: Teller, past: Past) -> None:
 
 def _show(run: Run, teller: Teller) -> None:
     run.show(accepted=teller.accepted, refused=teller.refused, strip=list(teller.shown))
-
-
-def _remove(store: EventStore) -> None:
-    """Drop the store's schema: its tables refuse that single events are deleted."""
-    with store.database.connection() as lent:
-        lent.execute(store.database.sql("DROP SCHEMA IF EXISTS {schema} CASCADE"))
-    store.close()
 
 
 EXPERIMENT = Experiment(

@@ -32,7 +32,7 @@ class WindowedFlow:
         run.topics(self._results, self._late)
         source = _SOURCE.format(prefix=prefix, shape=shape)
         self._process = PipelineProcess(run, "windows", source)
-        self._process.driver.start()
+        self._process.start()
         self._watermark: float | None = None
         self._has_begun = False
         self._readers = [

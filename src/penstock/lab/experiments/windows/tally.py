@@ -1,5 +1,6 @@
 """The tally: what was sent, what each window has counted, and the difference."""
 
+import threading
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ class Window:
 
 @dataclass
 class Tally:
-    """Compares the last result of each window with the views that were sent.
+    """Compares the last result of each window with the views that were sent. Thread-safe.
 
     >>> tally = Tally(is_sliding=False)
     >>> for at in (1, 2, 12):
@@ -36,21 +37,28 @@ class Tally:
     sent: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     windows: dict[Key, Window] = field(default_factory=dict)
     kinds: Counter[str] = field(default_factory=Counter)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def send(self, user: str, at: int) -> None:
         """A view was sent."""
-        insort(self.sent[user], at)
+        with self._lock:
+            insort(self.sent[user], at)
 
     def emit(self, key: Key, window: Window) -> None:
         """A result came: it replaces the one before it, or takes it back."""
-        self.kinds[window.kind] += 1
-        if window.kind == "retracted":
-            self.windows.pop(key, None)
-        else:
-            self.windows[key] = window
+        with self._lock:
+            self.kinds[window.kind] += 1
+            if window.kind == "retracted":
+                self.windows.pop(key, None)
+            else:
+                self.windows[key] = window
 
     def truth(self, window: Window) -> int:
         """How many views were sent that belong to a window."""
+        with self._lock:
+            return self._truth(window)
+
+    def _truth(self, window: Window) -> int:
         times = self.sent.get(window.user, [])
         if self.is_sliding:  # which ends with its view, and leaves out its start
             return bisect_right(times, window.end) - bisect_right(times, window.start)
@@ -58,7 +66,11 @@ class Tally:
 
     def totals(self) -> JsonObject:
         """Sums over all windows that have a result."""
-        truth = sum(self.truth(each) for each in self.windows.values())
+        with self._lock:
+            return self._totals()
+
+    def _totals(self) -> JsonObject:
+        truth = sum(self._truth(each) for each in self.windows.values())
         counted = sum(each.rows for each in self.windows.values())
         return {
             "sent": sum(len(each) for each in self.sent.values()),
@@ -72,8 +84,9 @@ class Tally:
 
     def recent(self, since: int, most: int) -> list[list[object]]:
         """The last windows that end after a moment, each with its truth; times in seconds."""
-        found = sorted(each for each in self.windows.values() if each.end >= since)
-        return [
-            [each.user, each.start / 1e6, each.end / 1e6, each.rows, self.truth(each), each.kind]
-            for each in found[-most:]
-        ]
+        with self._lock:
+            found = sorted(each for each in self.windows.values() if each.end >= since)
+            return [
+                [each.user, each.start / 1e6, each.end / 1e6, each.rows, self._truth(each), each.kind]
+                for each in found[-most:]
+            ]

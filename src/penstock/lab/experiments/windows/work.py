@@ -10,7 +10,6 @@ from penstock.lab.experiments.windows.pipeline import Shape
 from penstock.lab.experiments.windows.tally import Tally
 from penstock.lab.experiments.windows.views import views_of
 from penstock.lab.run import Run
-from penstock.log import Producer
 
 _TICK, _LOOK = 0.06, 0.3  # seconds
 _RECENT, _MOST = 130.0, 600  # seconds of windows that are shown, and how many of them
@@ -22,7 +21,7 @@ def work(run: Run) -> None:
     shape = Shape(*(run.value(name) for name in ("kind", "size", "hop", "watermark", "late")))
     topic = views_of(run.name(""))
     run.topics(topic)
-    producer = run.cleanup.enter_context(Producer(run.settings))
+    producer = run.cleanup.enter_context(run.producer())
     tally = Tally(shape.kind == "sliding")
     flow = WindowedFlow(run, shape, tally, began)
     consumer = CountingConsumer(run, topic, began)
