@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from penstock import points
-from penstock.errors import DataLossError, FencedError, FlowError, TopicError
+from penstock.errors import DataLossError, FencedError, FlowError, SinkError, TopicError
 from penstock.events import Event
 from penstock.identity import Identity
 from penstock.log import Broker, Producer, Topic, apply
@@ -29,13 +29,18 @@ from penstock.pipeline import (
     swap,
     swapping,
 )
-from penstock.pipeline.diffing import compared
+from penstock.pipeline.diffing import Compared, compared
 from penstock.pipeline.flow_status import flow_statuses
 from penstock.pipeline.generation import Generations
 from penstock.pipeline.replay_progress import ReplayProgress
+from penstock.pipeline.swapping import _Swap
+from penstock.pipeline.versions import Versions
 from penstock.process import read, windows
 from penstock.settings import Settings, reveal
 from penstock.targets import PostgresTable
+from penstock.targets.postgres import ledger
+from penstock.targets.postgres import swap as postgres_swap
+from penstock.targets.postgres.connection import connect
 from penstock.testing.sink_contract import Crash, crash_at
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -441,6 +446,179 @@ def test_what_spark_has_written_by_itself_is_not_swapped_whatever_the_declaratio
     world.shadow("2")
     with pytest.raises(FlowError, match="was written by Spark itself"):
         world.do(swap, "2")
+
+
+def between(monkeypatch, wanted: str, act) -> None:
+    """Let something happen at the first time that a process passes a point, while it stands still there."""
+    left = [act]
+
+    def sent(_: str, line: str) -> None:
+        if line.split()[1] == wanted and left:
+            left.pop()()
+
+    monkeypatch.setenv(points.VARIABLE, "nobody listens")
+    monkeypatch.setattr(points, "_send", sent)
+
+
+def elsewhere(world: World, version: str) -> _Swap:
+    """A swap on another machine, which the lock of the data folder does not reach."""
+    pipeline = world.versions[version]
+    return _Swap(Versions(pipeline, pipeline.flows["flow"], world.settings, world.spark))
+
+
+@pytest.mark.long
+def test_a_swap_that_wakes_up_late_lets_nothing_be_emitted_twice(world, monkeypatch):
+    priced = Topic(f"priced.{world.name}", Priced, key="order", partitions=2)
+    pricing(world, "1", priced)
+    pricing(world, "2", priced)
+    world.send(10)
+    world.run("1")
+    world.shadow("2")
+
+    def complete() -> None:
+        assert elsewhere(world, "2").swap(None, Compared(), lambda: True).swapped
+        world.send(5)
+        world.run("2")
+
+    with monkeypatch.context() as patched:
+        between(patched, "swap.begun", complete)
+        with pytest.raises(FencedError, match="another process has ended the swap"):
+            world.do(swap, "2")
+    world.send(5)
+    world.run("2")
+    assert orders_of(world, priced) == [order.id for order in world.sent], "each once"
+
+
+@pytest.mark.long
+def test_a_swap_that_wakes_up_late_exchanges_no_table_that_was_rolled_back(world, monkeypatch):
+    spending(world, "1", 1.0)
+    spending(world, "2", 2.0)
+    world.send(10)
+    world.run("1")
+    world.shadow("2")
+
+    def complete() -> None:
+        assert elsewhere(world, "2").swap(None, Compared(), lambda: True).swapped
+        assert elsewhere(world, "1").turn_back(lambda: True).swapped
+
+    with monkeypatch.context() as patched:
+        between(patched, "swap.begun", complete)
+        with pytest.raises(FencedError, match="another process has ended the swap"):
+            world.do(swap, "2")
+    assert rows_of(world) == spent_by(world, 1.0)
+    world.send(5)
+    world.run("1")
+    assert rows_of(world) == spent_by(world, 1.0)
+
+
+@dataclass(frozen=True)
+class Refund(Event):
+    id: int
+    price: float
+    at: datetime = NOON
+
+
+def pricing_both(world: World, version: str, refunds: Topic[Refund], priced: Topic[Priced]) -> None:
+    pipeline = world.versions[version] = Pipeline(world.name)
+    reads = {"orders": world.orders, "refunds": refunds}
+
+    @pipeline.flow(name="flow", reads=reads, writes=priced, version=version)
+    def prices(orders, refunds):
+        both = orders.select("id", "price", "at").union(refunds.select("id", "price", "at"))
+        return both.select(F.col("id").alias("order"), "price", F.lit(version).alias("by"), "at")
+
+
+@pytest.mark.long
+def test_the_past_of_a_topic_more_is_not_lost_in_silence(world):
+    refunds = Topic(f"refunds.{world.name}", Refund, key="id")
+    priced = Topic(f"priced.{world.name}", Priced, key="order", partitions=2)
+    apply([refunds], Broker(world.settings))
+    pricing(world, "1", priced)
+    pricing_both(world, "2", refunds, priced)
+    with Producer(world.settings) as producer:
+        producer.send_all(refunds, [Refund(-1, 1.0)])
+    world.send(5)
+    world.run("1")
+    world.shadow("2")
+    with pytest.raises(FlowError, match=rf"reads '{refunds.name}', which the version at work has not read"):
+        world.do(swap, "2")
+    world.send(5)
+    world.run("1")
+    assert orders_of(world, priced) == [order.id for order in world.sent], "it goes on"
+
+
+@pytest.mark.long
+def test_a_topic_of_which_nothing_came_yet_is_one_that_was_read(world):
+    refunds = Topic(f"refunds.{world.name}", Refund, key="id")
+    priced = Topic(f"priced.{world.name}", Priced, key="order", partitions=2)
+    apply([refunds], Broker(world.settings))
+    pricing_both(world, "1", refunds, priced)
+    pricing_both(world, "2", refunds, priced)
+    world.send(5)
+    world.run("1")
+    world.shadow("2")
+    assert world.do(swap, "2").swapped
+    with Producer(world.settings) as producer:
+        producer.send_all(refunds, [Refund(-1, 1.0)])
+    world.run("2")
+    assert orders_of(world, priced) == [-1, *(order.id for order in world.sent)]
+
+
+@pytest.fixture
+def tables(settings, unique):
+    """A table, and another one that is to take its place."""
+    live = PostgresTable(f"t{unique}", key="id", write="upsert")
+    with connect(live.address(settings), "test") as connection:
+        ledger.prepare(connection)
+        for name, id in ((live.name, 1), (live.beside("g7").name, 7)):
+            connection.execute(f"create table {name} (id bigint primary key)")
+            connection.execute(f"insert into {name} values ({id})")
+        yield live, connection
+
+
+def ids(connection, name: str) -> list[int]:
+    return [row[0] for row in connection.execute(f"select id from {name}")]
+
+
+def test_a_table_that_is_held_is_waited_for_briefly(tables, settings, monkeypatch):
+    """Whoever would read it waits behind the swap: not for as long as somebody else's report takes."""
+    live, connection = tables
+    monkeypatch.setattr(postgres_swap, "_TRIES", 2)
+    with psycopg.connect(reveal(settings.dsn()), application_name="a report") as report:
+        report.execute(f"select * from {live.name}, {live.name}__g7")
+        began = time.monotonic()
+        held = r"is held by process \d+ of \w+ \(a report\); .* the same command again"
+        with pytest.raises(SinkError, match=held):
+            live.exchange(live.beside("g7"), live.beside("g0"), settings)
+        with pytest.raises(SinkError, match=held):
+            live.beside("g7").remove(settings)
+        assert time.monotonic() - began < 30
+        assert ids(connection, live.name) == [1]
+    live.exchange(live.beside("g7"), live.beside("g0"), settings)
+    assert (ids(connection, live.name), ids(connection, f"{live.name}__g0")) == ([7], [1])
+
+
+def test_a_table_that_is_free_after_a_while_changes_hands(tables, settings):
+    live, connection = tables
+    report = psycopg.connect(reveal(settings.dsn()))
+    report.execute(f"select * from {live.name}")
+    threading.Timer(3, report.close).start()
+    live.exchange(live.beside("g7"), live.beside("g0"), settings)
+    assert ids(connection, live.name) == [7]
+
+
+def test_of_two_swaps_of_a_table_the_second_one_sees_what_the_first_has_done(tables, settings):
+    live, connection = tables
+    given = (live, live.beside("g7"), live.beside("g0"))
+    second = threading.Timer(0.5, lambda: done.append(live.exchange(*given[1:], settings)))
+    done: list[None] = []
+    with connect(live.address(settings), "first") as first, first.transaction():
+        postgres_swap._swap(first, *given)
+        second.start()
+        time.sleep(1.5)
+    second.join(30)
+    assert done == [None], "it was swapped before"
+    assert (ids(connection, live.name), ids(connection, f"{live.name}__g0")) == ([7], [1])
 
 
 def counting(world: World, version: str, counted: Topic[Counted], step: int = 1) -> None:

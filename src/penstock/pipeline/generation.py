@@ -28,9 +28,10 @@ class Generation:
     the rebuild computes with, `built` its end, once it is whole; `swapping` says that it is being put in
     the other's place. `former` was at work before; with `kept`, its contents and checkpoint are still there.
 
-    A `shadow` is one that goes on as a stream beside the one at work. `cut` is up to where, when it was put
-    in place, a topic had the results of the generation before, and `cut_watermark` (in ms) how far its
-    windows were emitted: the one at work computes that part and writes nothing of it.
+    A `shadow` is one that goes on as a stream beside the one at work; what is built is `discarding` while it
+    is being removed. `cut` is up to where, when it was put in place, a topic had the results of the one
+    before, and `cut_watermark` (in ms) how far its windows were emitted: the one at work computes that part
+    and writes nothing of it.
     """
 
     current: int = 0
@@ -51,6 +52,7 @@ class Generation:
     former_made_by: str = ""
     current_made_by: str = ""
     last: int = 0  # the number of what was given up last
+    discarding: bool = False
 
     @property
     def command(self) -> str:
@@ -69,7 +71,7 @@ class Generation:
         """Return it without the rebuild that is under way."""
         last = max(self.building or 0, self.last)
         without = replace(self, building=None, until="", made_by="", built=None, last=last)
-        return replace(without, swapping=False, shadow=False, next_cut={}, next_watermark=0)
+        return replace(without, swapping=False, shadow=False, next_cut={}, next_watermark=0, discarding=False)
 
     def begun_anew(self) -> Self:
         """Return it when the one at work has forgotten all: nothing of the log is another one's any more."""
@@ -161,10 +163,27 @@ class Generations:
                 hint="start it again: it goes on behind what was rebuilt",
             )
 
+    def refuse_discarding(self, known: Generation) -> None:
+        """Refuse to go on with what is being given up: a part of it may be gone."""
+        if known.discarding:
+            flow = self._identity
+            raise FlowError(
+                f"what was made beside flow {flow.label!r} is being given up, and that was interrupted",
+                hint=f"run `penstock shadow {flow.pipeline} {flow.flow} --discard` again: it completes it",
+            )
+
+    def refuse_overtaken(self, known: Generation) -> None:
+        """Refuse to put in place what another process has put in place, or given up, since it was read."""
+        if self.read() != known:
+            raise FencedError(
+                f"another process has ended the {known.command} of flow {self._identity.label!r} meanwhile",
+                hint="start the flow: if anything is left to be done, it says so",
+            )
+
     def refuse_discarded(self, identity: Identity) -> None:
         """Refuse a generation that is not being built any more: it is swapped in meanwhile, or discarded."""
         found = self.read()
-        if found.swapping or found.building != identity.generation:
+        if found.swapping or found.discarding or found.building != identity.generation:
             raise FencedError(
                 f"generation {identity.generation} of flow {identity.label!r} is not being built any more",
                 hint="it is swapped in or was discarded meanwhile: start it again",

@@ -141,6 +141,7 @@ class _Rebuild:
             )
         if wanted.discard and known.building is not None:
             known = self._noted(known, known.without_rebuild())
+        self._generations.refuse_discarding(known)
         if known.building is not None and (known.until, known.made_by) != (until, self._made_by):
             what = "with other code or columns" if known.until == until else f"up to {known.until or 'now'}"
             raise FlowError(

@@ -19,6 +19,12 @@ _MARK = "settled.json"  # beside the checkpoint
 _SINK = "sink"  # who settles, where a sink of ours writes
 
 
+def is_of_spark(checkpoint: Checkpoint) -> bool:
+    """Whether Spark has begun to write by itself: results may be out although nothing was committed."""
+    text = checkpoint.read(_MARK)
+    return text is not None and json.loads(text).get("by") != _SINK
+
+
 class SettledBatches:
     """Settles what a flow has committed and not settled yet."""
 

@@ -12,6 +12,7 @@ from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.runner import chosen
 from penstock.pipeline.versions import Versions
 from penstock.pipeline.whole_log import IN_KAFKA, refuse_lost
+from penstock.points import reach
 from penstock.settings import Settings
 from penstock.targets.side_outputs import TargetWithSideOutputs
 
@@ -33,21 +34,35 @@ def shadow(
 def discard_shadow(pipeline: Pipeline, flow: str, settings: Settings, spark: SparkSession) -> bool:
     """Give up a flow's shadow, or a rebuild that is under way: what it has made is removed.
 
-    False if there was none. The shadow must not run.
+    False if there was none. The shadow must not run. Interrupted, the next call completes it.
     """
     versions = Versions(pipeline, chosen(pipeline, [flow])[0], settings, spark)
-    known = versions.generations.read_for()
-    if known.building is None:
+    with versions.alone():
+        return _discarded(versions)
+
+
+def _discarded(versions: Versions) -> bool:
+    """It is noted first: nobody goes on with what is there in part."""
+    generations = versions.generations
+    known = generations.read_for()
+    number = known.building
+    if number is None:
         return False
-    versions.beside(known.building).remove(settings)
-    versions.forget(known.building)
-    versions.generations.write(known.without_rebuild(), known)
-    forget_status(settings, versions.generations.of(known.building))
+    noted = replace(known, discarding=True)
+    generations.write(noted, known)
+    reach("discard.begun", versions.label)
+    versions.forget(number)
+    reach("discard.forgotten", versions.label)
+    versions.beside(number).remove(versions.settings)
+    reach("discard.removed", versions.label)
+    generations.write(noted.without_rebuild(), noted)
+    forget_status(versions.settings, generations.of(number))
     return True
 
 
 def refuse_no_shadow(versions: Versions, known: Generation) -> int:
     """Return the number of the shadow, or say that there is none."""
+    versions.generations.refuse_discarding(known)
     if known.building is None or not known.shadow:
         raise FlowError(
             f"flow {versions.label!r} has no shadow", hint=f"begin one: `penstock shadow {versions.command}`"
@@ -69,6 +84,7 @@ def refuse_other_version(versions: Versions, known: Generation) -> None:
 def _begun(versions: Versions, *, partial: bool) -> Job:
     refuse_unfit(versions)
     known = versions.generations.read_for()
+    versions.generations.refuse_discarding(known)
     if known.building is None:
         refuse_lost(versions.flow, versions.settings, partial=partial)
         before, known = known, known.begun("", versions.made_by, shadow=True)

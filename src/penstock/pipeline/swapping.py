@@ -15,7 +15,7 @@ from penstock.pipeline.flow_run import Reporter, warned
 from penstock.pipeline.flow_status import forget_status
 from penstock.pipeline.generation import Generation
 from penstock.pipeline.job import Cut
-from penstock.pipeline.pinning import PATTERN, refuse_other_watermark
+from penstock.pipeline.pinning import PASSED, PATTERN, refuse_other_watermark
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.reported import Reported
 from penstock.pipeline.runner import chosen
@@ -24,6 +24,7 @@ from penstock.pipeline.trouble import one_line
 from penstock.pipeline.versions import Standing, Versions, furthest
 from penstock.points import reach
 from penstock.settings import Settings
+from penstock.targets.sink import Sink
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,9 @@ def swap(
     that nothing is swapped: the version at work goes on when it is started. Interrupted, the next call
     completes it.
     """
-    work = _Swap(Versions(pipeline, chosen(pipeline, [flow])[0], settings, spark, report))
-    return work.swap(at_most, Compared(by, ignore), may_swap)
+    versions = Versions(pipeline, chosen(pipeline, [flow])[0], settings, spark, report)
+    with versions.alone():
+        return _Swap(versions).swap(at_most, Compared(by, ignore), may_swap)
 
 
 def rollback(
@@ -73,8 +75,9 @@ def rollback(
     A table is again what it was; it catches up with the log when the flow runs. A topic keeps the results of
     the newer version; behind them come those of the former one. Interrupted, the next call completes it.
     """
-    work = _Swap(Versions(pipeline, chosen(pipeline, [flow])[0], settings, spark, report))
-    return work.turn_back(may_swap)
+    versions = Versions(pipeline, chosen(pipeline, [flow])[0], settings, spark, report)
+    with versions.alone():
+        return _Swap(versions).turn_back(may_swap)
 
 
 class _Swap:
@@ -89,6 +92,8 @@ class _Swap:
             if not may_swap():
                 return self._ended(False, {})
             standing = self._shut_out(known)
+            if self._versions.writes_topics:
+                self._versions.refuse_additional(standing)
             self._bring_up(known, standing)
             if at_most is not None:
                 found = compared(self._versions, known, wanted)
@@ -225,6 +230,7 @@ class _Swap:
 
     def _put_in_place(self, known: Generation) -> bool:
         versions, number = self._versions, known.building or 0
+        self._generations.refuse_overtaken(known)
         if versions.writes_topics:
             self._take_topic_over(known, number)
             return True
@@ -245,19 +251,33 @@ class _Swap:
         What lies between its last batch and the cut is computed without being written when the flow starts.
         """
         versions, checkpoint = self._versions, self._versions.checkpoint(number)
-        sink = versions.sink(versions.live_job(number))
-        sink.open(anew=True)  # first: it may be at work in the shadow
+        sink = self._claimed(known, number)
         pattern = checkpoint.pattern()
         if pattern is not None:
             checkpoint.write(PATTERN, pattern)
         last = checkpoint.last_within(known.next_cut)
-        checkpoint.roll_back(last)
-        reach("swap.rolled-back", versions.label)
-        if last >= 0:
+        if last >= 0:  # it fails if yet another process has the sink by now
             nothing = versions.spark.createDataFrame([], versions.rows.schema)
             batch = replace(checkpoint.batch(last), topics=versions.topic_ids(number, known))
             sink.write(nothing, batch)
+        checkpoint.roll_back(last)
+        checkpoint.remove(PASSED)
+        reach("swap.rolled-back", versions.label)
         sink.close()
+
+    def _claimed(self, known: Generation, number: int) -> Sink:
+        """Become the writer of a generation, whose ledger begins anew.
+
+        Both openings may have waited for the broker while another process completed the swap, and the flow
+        went on: its ledger is not forgotten, or else its checkpoint is not rolled back, so that it is refused
+        and emits nothing twice.
+        """
+        sink = self._versions.sink(self._versions.live_job(number))
+        sink.open()  # shuts out who has it open, as the shadow
+        self._generations.refuse_overtaken(known)
+        sink.open(anew=True)
+        self._generations.refuse_overtaken(known)
+        return sink
 
     def _reached(self, known: Generation) -> Offsets:
         """Where the one that is in place stands."""

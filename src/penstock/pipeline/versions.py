@@ -1,6 +1,7 @@
 """Two versions of a flow: the generation at work, and the one in its shadow."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -8,7 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.errors import FlowError
 from penstock.identity import Identity
-from penstock.log import Broker
+from penstock.local.lock import held
+from penstock.log import Broker, Table
 from penstock.log.ledger import Batch, Entry, Offsets
 from penstock.pipeline.checkpoint import Checkpoint
 from penstock.pipeline.flow import Flow
@@ -20,6 +22,7 @@ from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.plan import Planner
 from penstock.pipeline.read_topics import ReadTopics
 from penstock.pipeline.runner import Runner, registry_of
+from penstock.pipeline.settled import is_of_spark
 from penstock.settings import Settings
 from penstock.targets.sink import Sink
 from penstock.targets.target import Target
@@ -121,6 +124,11 @@ class Versions:
             broker.delete(name)
         self.checkpoint(number).delete()
 
+    def alone(self) -> AbstractContextManager[None]:
+        """Wait until nobody else of this data folder replaces the flow, and keep others from it."""
+        lock = self.settings.data / "replacing" / f"{self.label}.lock"
+        return held(lock, lambda what: self.report(self.flow.name, what))
+
     def run(self, job: Job) -> None:
         """Run a job until it has worked on what there is for it."""
         runner = Runner(
@@ -168,7 +176,9 @@ class Versions:
         return Standing(furthest(position, before), max(watermark, known.cut_watermark))
 
     def _refuse_without_ledger(self, checkpoint: Checkpoint, batch: Batch | None) -> None:
-        """Refuse a generation that has finished batches which its ledger does not have."""
+        """Refuse a generation that has finished batches, or begun one, which its ledger does not have."""
+        if is_of_spark(checkpoint):
+            raise self.unknown_to_the_offset()
         committed = checkpoint.last_committed()
         if committed is None:
             return
@@ -182,6 +192,23 @@ class Versions:
             "without a ledger, which of its results are out is not known to the offset",
             hint="give the new version a flow and a topic of its own, and let readers change over",
         )
+
+    def refuse_additional(self, standing: Standing) -> None:
+        """Refuse a new version that reads a topic which the one at work does not: nobody emits its past.
+
+        The rows of a table beside events are no results of their own.
+        """
+        reads = self.flow.reads.values()
+        beside_events = not all(isinstance(topic, Table) for topic in reads)
+        emitting = {topic.name for topic in reads if not (beside_events and isinstance(topic, Table))}
+        added = sorted(emitting - {*standing.position}) if standing.position else []
+        if added:
+            raise FlowError(
+                f"the shadow of {self.label!r} reads {added[0]!r}, which the version at work has not read: "
+                "what came of its events so far would be emitted by none",
+                hint=f"let a flow of its own read {added[0]!r} and write the same topic; or give the new "
+                "version a flow and a topic of its own",
+            )
 
     def of_reads(self, position: Offsets) -> Offsets:
         """A position without the topics of clocks, which each generation has for itself."""

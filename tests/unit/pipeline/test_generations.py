@@ -56,9 +56,15 @@ def test_whoever_asks_reads_what_is_not_being_replaced():
 def test_a_shadow_that_is_being_put_in_place_does_not_run_any_more():
     shadow = Identity("shop.large", 7)
     Kept(SHADOW).refuse_discarded(shadow)
-    for known in (BEGUN["swap"], SWAPPED, SHADOW.without_rebuild()):
+    discarding = replace(SHADOW, discarding=True)
+    for known in (BEGUN["swap"], SWAPPED, SHADOW.without_rebuild(), discarding):
         with pytest.raises(FencedError, match="not being built any more"):
             Kept(known).refuse_discarded(shadow)
+
+
+def test_a_shadow_that_is_given_up_keeps_the_flow_at_work_running():
+    assert Kept(replace(SHADOW, discarding=True)).at_work() == Identity("shop.large", 0)
+    assert not replace(SHADOW, discarding=True).without_rebuild().discarding
 
 
 def test_a_flow_that_begins_anew_has_nothing_to_pass_over():

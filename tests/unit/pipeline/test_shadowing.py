@@ -1,5 +1,6 @@
 """A shadow is begun where the log is whole, and given up without another one in its place."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 
@@ -9,7 +10,9 @@ from penstock.errors import DataLossError, FlowError
 from penstock.identity import Identity
 from penstock.pipeline import shadowing
 from penstock.pipeline.generation import Generation, Generations
+from penstock.pipeline.rebuilding import Wanted, _Rebuild
 from penstock.settings import Settings
+from penstock.testing.sink_contract import Crash, crash_at
 
 SHADOW = replace(Generation().begun("", "v2", shadow=True), building=7)
 REBUILD = replace(Generation().begun("", "v2"), building=7)
@@ -43,6 +46,9 @@ class World:
 
     def __init__(self, known):
         self.generations, self.removed = Kept(known), []
+
+    def alone(self):
+        return nullcontext()
 
     def beside(self, number):
         return SimpleNamespace(remove=lambda _: self.removed.append(f"target {number}"))
@@ -99,9 +105,35 @@ def test_what_is_given_up_leaves_nothing_so_that_a_rollback_is_possible(discard,
     world, give_up = discard
     world.generations.known = known
     assert give_up()
-    assert world.removed == ["target 7", "checkpoint 7", "status of shop.large.g7"]
+    assert world.removed == ["checkpoint 7", "target 7", "status of shop.large.g7"]
     assert world.generations.known == Generation(last=7)
     assert not give_up(), "there is none any more"
+
+
+@pytest.mark.parametrize("point", ["discard.begun", "discard.forgotten", "discard.removed"])
+def test_what_is_given_up_in_part_does_not_go_on(discard, begin, monkeypatch, point):
+    """Its table may be gone, with a checkpoint that stands at the end of the log."""
+    world, give_up = discard
+    with monkeypatch.context() as patched:
+        crash_at(patched, point)
+        with pytest.raises(Crash):
+            give_up()
+    again = r"run `penstock shadow shop large --discard` again: it completes it"
+    with pytest.raises(FlowError, match=again):
+        begin(world)
+    with pytest.raises(FlowError, match=again):
+        shadowing.refuse_no_shadow(world, world.generations.known)
+    assert give_up()
+    assert {"checkpoint 7", "target 7"} <= {*world.removed}
+    assert world.generations.known == Generation(last=7)
+    assert begin(world, partial=True).number > 7
+
+
+def test_a_rebuild_that_is_given_up_in_part_does_not_go_on():
+    work = object.__new__(_Rebuild)
+    work._generations = Kept(replace(REBUILD, discarding=True))
+    with pytest.raises(FlowError, match=r"--discard` again"):
+        work._build(work._generations.known, Wanted())
 
 
 def test_what_is_being_swapped_in_is_not_given_up(discard):

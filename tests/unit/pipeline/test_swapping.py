@@ -1,5 +1,6 @@
 """Swapping, over generations in memory: what comes in between, breaks off, or can't be cleaned up."""
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
@@ -7,12 +8,13 @@ from typing import Any
 import pytest
 from tests.stored_checkpoint import stored
 
-from penstock.errors import FlowError, LogError, SinkError, TargetError
+from penstock.errors import FencedError, FlowError, LogError, SinkError, TargetError
 from penstock.identity import Identity
 from penstock.pipeline import swapping
 from penstock.pipeline.diffing import Compared
 from penstock.pipeline.generation import Generation, Generations
 from penstock.pipeline.job import Job
+from penstock.pipeline.pinning import PASSED
 from penstock.pipeline.swapping import _Swap
 from penstock.pipeline.versions import Standing
 from penstock.settings import Settings
@@ -64,7 +66,7 @@ class Sink:
         self.log.append(f"shut {self.number} out")
         return ()
 
-    def open(self, *, anew):
+    def open(self, *, anew=False):
         self.log.append(f"claimed {self.number}" + " anew" * anew)
 
     def write(self, rows, batch):
@@ -75,6 +77,18 @@ class Sink:
         pass
 
 
+class Log(list):
+    """What has happened, with another process that comes in between."""
+
+    def __init__(self, world):
+        self.world = world
+
+    def append(self, entry):
+        super().append(entry)
+        if self.world.overtaken is not None and entry == self.world.overtaken[0]:
+            self.world.generations.known = self.world.overtaken[1]
+
+
 @dataclass
 class World:
     """The versions of a flow whose standing is said one after the other; the last one stays."""
@@ -82,9 +96,11 @@ class World:
     known: Generation
     standings: list[Any]
     writes_topics: bool = True
-    log: list[str] = field(default_factory=list)
+    log: list[str] = field(init=False)
     reported: list[str] = field(default_factory=list)
     broken: Exception | None = None
+    additional: bool = False
+    overtaken: tuple[str, Generation] | None = None  # what another process leaves behind after an entry
     label, command, made_by = "shop.large", "shop large", "v2"
     flow = SimpleNamespace(name="large", is_native=False)
     pipeline, settings = SimpleNamespace(name="shop"), Settings()
@@ -92,6 +108,7 @@ class World:
     rows = SimpleNamespace(schema=None)
 
     def __post_init__(self):
+        self.log = Log(self)
         self.generations, self.target = Kept(self.known), Target(self.log)
         self.kept = stored({0: {"a": {0: 5}}, 1: {"a": {0: 9}}, 2: {"a": {0: 11}}}, committed=3)
         rolled_back = self.kept.roll_back
@@ -99,6 +116,11 @@ class World:
 
     def report(self, flow, what):
         self.reported.append(what)
+
+    def refuse_additional(self, standing):
+        assert standing == P
+        if self.additional:
+            raise FlowError("it reads a topic more")
 
     def beside(self, number):
         return self.target
@@ -158,9 +180,10 @@ def test_a_topic_changes_hands_where_the_version_at_work_stands(placed):
         "shut 0 out",
         "brought up to {'a': {0: 9}}",
         "shut 0 out",
+        "claimed 7",
         "claimed 7 anew",
-        "rolled back to 1",
         "wrote batch 1",
+        "rolled back to 1",
         "removed",
     ]
     known = world.generations.known
@@ -182,6 +205,69 @@ def test_a_flow_that_was_started_again_meanwhile_is_left_at_work(placed, meanwhi
     assert (known.current, known.swapping, known.former) == (before.current, False, before.former)
     assert known.building == before.building
     assert not any(each.startswith(("claimed", "rolled back")) for each in world.log)
+
+
+COMPLETED = SHADOW.cutting(P.position, P.watermark).swapped(kept=True)
+TURNED_BACK = COMPLETED.turned_back().cutting({}, 0).swapped(kept=True)
+BEGUN = SHADOW.cutting(P.position, P.watermark)
+
+
+@pytest.mark.parametrize("after", ["shut 0 out", "claimed 7", "claimed 7 anew"])
+@pytest.mark.parametrize("meanwhile", [COMPLETED, TURNED_BACK, SHADOW])
+def test_a_late_second_swap_leaves_alone_what_the_first_one_has_put_in_place(placed, after, meanwhile):
+    """As one that stood still while it was completed on another machine, and the flow emitted since."""
+    world = World(BEGUN, [P], overtaken=(after, meanwhile))
+    world.kept.write(PASSED, "the mark")
+    with pytest.raises(FencedError, match=r"another process has ended the swap of flow 'shop.large'"):
+        swap(world)
+    assert world.log[-1] == after, "nothing was forgotten, written or rolled back any more"
+    assert world.generations.known == meanwhile
+    assert world.kept.last_planned() == 2
+    assert world.kept.read(PASSED) == "the mark"
+
+
+def test_a_late_second_swap_exchanges_no_tables(placed):
+    begun = SHADOW.cutting({}, 0)
+    world = World(begun, [P], writes_topics=False, overtaken=("shut 0 out", TURNED_BACK))
+    with pytest.raises(FencedError, match="another process has ended the swap"):
+        swap(world)
+    assert "exchanged" not in world.log
+    assert world.generations.known == TURNED_BACK
+
+
+def test_what_is_put_in_place_has_passed_nothing_yet(placed):
+    world = World(BEGUN, [P])
+    world.kept.write(PASSED, "the mark of an earlier swap")
+    assert swap(world).swapped
+    assert world.kept.read(PASSED) is None
+
+
+def test_a_topic_more_is_refused_before_anything_is_brought_up(placed):
+    world = World(SHADOW, [P], additional=True)
+    with pytest.raises(FlowError, match="a topic more"):
+        swap(world)
+    assert world.log == ["shut 0 out"]
+    assert world.generations.known == SHADOW
+    table = World(SHADOW, [P], writes_topics=False, additional=True)
+    assert swap(table).swapped, "it changes as a whole"
+
+
+@pytest.mark.parametrize("command", [swapping.swap, swapping.rollback])
+def test_one_process_at_a_time_replaces_a_flow(placed, monkeypatch, command):
+    world = World(SHADOW if command is swapping.swap else SWAPPED, [P])
+    entered = []
+
+    @contextmanager
+    def alone():
+        entered.append(list(world.log))
+        yield
+        assert not world.generations.known.swapping
+
+    world.alone = alone
+    monkeypatch.setattr(swapping, "Versions", lambda *_: world)
+    monkeypatch.setattr(swapping, "chosen", lambda *_: [None])
+    assert command(None, "large", Settings(), None).swapped
+    assert entered == [[]]
 
 
 def test_an_interrupted_swap_looks_again_before_it_is_completed(placed):

@@ -1,9 +1,14 @@
 """A table that was rebuilt takes the place of the one at work, in one transaction."""
 
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
 import psycopg
+from psycopg.errors import LockNotAvailable
 from psycopg.sql import SQL, Composed, Identifier
 
-from penstock.errors import TargetError
+from penstock.errors import SinkError, TargetError
 from penstock.settings import Settings
 from penstock.targets.postgres.connection import Connection, asking, connect, explain
 from penstock.targets.postgres.table import DeclaredTable
@@ -35,7 +40,16 @@ _COLUMNS = """
 _NOTE = """
     INSERT INTO penstock.ledger (sink, epoch, checkpoint) VALUES (%s, 0, %s)
     ON CONFLICT (sink) DO UPDATE SET checkpoint = excluded.checkpoint, at = now()"""
-_NOTED = "SELECT checkpoint FROM penstock.ledger WHERE sink = %s"
+# What was noted last; of two swaps of a table the second one waits here, and sees what the first has done.
+_NOTED = """
+    INSERT INTO penstock.ledger (sink, epoch) VALUES (%s, 0) ON CONFLICT (sink) DO UPDATE SET at = now()
+    RETURNING checkpoint"""
+_HOLDERS = """
+    SELECT string_agg(format('process %%s of %%s (%%s)', pid, usename, application_name), ', ')
+    FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND pid IN (
+        SELECT pid FROM pg_locks WHERE granted AND relation = to_regclass(%s)::oid
+            AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))"""
+_SECONDS, _TRIES, _PAUSE = 2, 5, 1.0  # for a lock: whoever would read the table waits behind us meanwhile
 
 
 def swap(
@@ -47,8 +61,7 @@ def swap(
     """
     with connect(table.address(settings), "rebuild") as connection:
         try:
-            with connection.transaction():
-                _swap(connection, table, rebuilt, kept)
+            _patiently(connection, table, lambda: _swap(connection, table, rebuilt, kept))
         except psycopg.OperationalError as error:
             raise explain("swap tables", error) from error
         except psycopg.Error as error:
@@ -60,8 +73,9 @@ def swap(
 
 def remove(table: DeclaredTable, settings: Settings) -> None:
     """Drop a table that was made beside another, if it is there."""
+    drop = SQL("DROP TABLE IF EXISTS {}").format(table.identifier)
     with connect(table.address(settings), "rebuild") as connection, asking("drop a table"):
-        connection.execute(SQL("DROP TABLE IF EXISTS {}").format(table.identifier))
+        _patiently(connection, table, lambda: connection.execute(drop))
 
 
 def column_names(table: DeclaredTable, settings: Settings) -> tuple[str, ...]:
@@ -70,12 +84,32 @@ def column_names(table: DeclaredTable, settings: Settings) -> tuple[str, ...]:
         return tuple(row[0] for row in connection.execute(_COLUMNS, [_name(table)]))
 
 
+def _patiently(connection: Connection, table: DeclaredTable, change: Callable[[], object]) -> None:
+    """Change a table in a transaction that waits for locks briefly, a few times."""
+    for _ in range(_TRIES):
+        with suppress(LockNotAvailable), connection.transaction():
+            connection.execute(f"SET LOCAL lock_timeout = '{_SECONDS}s'".encode())
+            change()
+            return
+        time.sleep(_PAUSE)
+    raise _held(connection, table)
+
+
+def _held(connection: Connection, table: DeclaredTable) -> SinkError:
+    (found,) = connection.execute(_HOLDERS, [_name(table)]).fetchone() or (None,)
+    return SinkError(
+        f"table {table.name!r} can't be changed: it is held by {found or 'another transaction'}",
+        hint="let that end, or end it with `select pg_terminate_backend(PROCESS)`; then run the same command "
+        "again: it goes on here",
+    )
+
+
 def _swap(
     connection: Connection, table: DeclaredTable, rebuilt: DeclaredTable, kept: DeclaredTable | None
 ) -> None:
     note = f"swap of {table.name}"
+    found = connection.execute(_NOTED, [note]).fetchone()
     if not _is(connection, _EXISTS, rebuilt):
-        found = connection.execute(_NOTED, [note]).fetchone()
         if found is None or found[0] != rebuilt.name:
             raise TargetError(
                 f"there is no table {rebuilt.name!r}, which was rebuilt",
