@@ -13,6 +13,7 @@ from typing import Any
 
 import psutil
 from playwright.sync_api import Browser, Page, sync_playwright
+from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from bench.cpu import cpu_seconds
@@ -198,7 +199,10 @@ class _Clients:
         url = f"{self.address.replace('http', 'ws')}/api/live"
         with connect(url, origin=self.address, max_size=None) as socket:  # type: ignore[arg-type]
             while not self.stopping.is_set():
-                text = socket.recv(timeout=30)
+                try:
+                    text = socket.recv(timeout=30)
+                except ConnectionClosed:  # the server was ended first
+                    return
                 self.size = max(self.size, len(text) if "snapshot" in str(text[:20]) else 0)
                 self.got[number] = self.got.get(number, 0) + 1
 

@@ -27,6 +27,8 @@ EXPERIMENTS = {each.id: each for each in catalogue()}
 TITLES = "all => all.map(each => each.lastElementChild.previousSibling.textContent)"
 MOVED = "(each, value) => { each.value = value; each.dispatchEvent(new Event('input', {bubbles: true})); }"
 SHOWN = "all => all.map(each => [each.dataset.figure, each.dataset.value])"
+# The first figure that Spark has computed: until it has started there is little to see.
+COMPUTED = {"windows": "counted", "joins": "matched", "recovery": "exactly_once_exact"}
 MOVING = "() => [...document.querySelectorAll('[data-figure]')].some(each => Number(each.dataset.value) > 0)"
 
 
@@ -177,17 +179,22 @@ def test_an_experiment_is_run_and_steered(lab, settings):
 
 
 @pytest.mark.long
-@pytest.mark.timeout(420)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_experiment_shows_what_is(lab, settings, name):
     experiment = EXPERIMENTS[name]
     lab.start(name)
     lab.until(MOVING, 180_000)
+    if name in COMPUTED:
+        until(lambda: lab.laboratory.frame()["figures"].get(COMPUTED[name], 0) > 0, 180)
     move_live_sliders(lab, experiment)
     for button in [each for each in experiment.controls if isinstance(each, Button)]:
         lab.page.wait_for_timeout(4_000)
         lab.press(button.name)
     lab.page.wait_for_timeout(15_000)
+    if name == "recovery":
+        until(lambda: lab.laboratory.frame()["figures"]["lives"][-1]["first"] is not None, 180)
+        lab.page.wait_for_timeout(5_000)
     assert lab.laboratory.frame()["state"] in ("running", "done"), lab.laboratory.frame()
     lab.picture(f"lab-{name}")
     lab.check_access()
