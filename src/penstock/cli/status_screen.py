@@ -83,22 +83,23 @@ def _parted(sections: Iterable[RenderableType]) -> Iterator[RenderableType]:
 def _flows(system: System) -> Table:
     columns = ("flow", "state", "rows/s>", "p50>", "p99>", "watermark>", "state size>", "batch>", "behind>",
                "writes")  # fmt: skip
-    return _table(columns, (_flow(each, system.at) for each in system.flows))
+    return _table(columns, (_flow(each, system) for each in system.flows))
 
 
-def _flow(flow: FlowStatus, now: float) -> tuple[str, ...]:
+def _flow(flow: FlowStatus, system: System) -> tuple[str, ...]:
     last = flow_figures.last(flow)
-    behind = flow_figures.watermark_delay(flow)
+    delay = flow_figures.watermark_delay(flow)
+    behind = flow_figures.behind(flow, system.groups, system.at)
     return (
         flow.label if not flow.generation else f"{flow.label} (generation {flow.generation})",
-        flow_figures.state(flow, now),
-        number(flow_figures.rate(flow)) if flow_figures.is_at_work(flow, now) else "–",
+        flow_figures.state(flow, system.at),
+        number(flow_figures.rate(flow)) if flow_figures.is_at_work(flow, system.at) else "–",
         _bound(flow, 0.5),
         _bound(flow, 0.99),
-        "–" if behind is None else f"-{span(behind)}",
+        "–" if delay is None else f"-{span(delay)}",
         _kept(last),
         span(last.seconds if last else None),
-        number(last.behind) if last else "–",
+        "–" if behind is None else number(behind),
         flow.target,
     )
 

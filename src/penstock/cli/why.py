@@ -12,6 +12,7 @@ from rich.text import Text
 
 from penstock.cli.modules import declared_pipelines
 from penstock.cli.output import Json, console, plain
+from penstock.cli.underway import underway
 from penstock.errors import FlowError, SettingsError
 from penstock.settings import Settings
 
@@ -54,11 +55,14 @@ def why(
     settings = Settings.load()
     pipelines = declared_pipelines(tuple(module or settings.modules))
     question = asking.Question(target, tuple(key or ()), _record(record), where, runs)
-    spark = session(settings, name=f"why {target}", shuffle=1)
+    with underway("starting Spark"):
+        spark = session(settings, name=f"why {target}", shuffle=1)
     try:
-        answer = asking.why(question, list(pipelines.values()), settings, spark)
+        with underway(f"looking for the events behind a result of {target}"):
+            answer = asking.why(question, list(pipelines.values()), settings, spark)
         if export is not None:
-            _export(answer, pipelines, settings, spark, export)
+            with underway(f"writing {export}"):
+                _export(answer, pipelines, settings, spark, export)
     finally:
         spark.stop()
     if as_json:

@@ -14,7 +14,7 @@ def document(system: System) -> JsonObject:
         **asdict(system),
         "topics": [_topic(each) for each in system.topics],
         "groups": [_group(each) for each in system.groups],
-        "flows": [_flow(each, system.at) for each in system.flows],
+        "flows": [_flow(each, system) for each in system.flows],
     }
 
 
@@ -29,12 +29,13 @@ def _group(group: GroupStatus) -> JsonObject:
     return asdict(group) | {"lags": lags, "events": group.events, "seconds": group.seconds}
 
 
-def _flow(flow: FlowStatus, now: float) -> JsonObject:
+def _flow(flow: FlowStatus, system: System) -> JsonObject:
     return asdict(flow) | {
-        "state": flow_figures.state(flow, now),
+        "state": flow_figures.state(flow, system.at),
         "rows_per_second": flow_figures.rate(flow),
         "latency_p50": flow_figures.percentile(flow, 0.5),
         "latency_p99": flow_figures.percentile(flow, 0.99),
+        "behind": flow_figures.behind(flow, system.groups, system.at),
         "watermark_delay": flow_figures.watermark_delay(flow),
         "parts": flow_figures.phases(flow),
     }

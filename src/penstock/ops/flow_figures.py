@@ -1,5 +1,8 @@
 """Figures of a flow that are made of what its runner published."""
 
+from collections.abc import Iterable
+
+from penstock.ops.model import GroupStatus
 from penstock.pipeline.bottleneck import PARTS, Part
 from penstock.pipeline.flow_status import FlowStatus, Sample
 from penstock.pipeline.latency import quantile
@@ -41,6 +44,18 @@ def percentile(flow: FlowStatus, share: float) -> float | None:
 def last(flow: FlowStatus) -> Sample | None:
     """Return its last batch."""
     return flow.samples[-1] if flow.samples else None
+
+
+def behind(flow: FlowStatus, groups: Iterable[GroupStatus], now: float) -> int | None:
+    """Return how many records wait for it: when its last batch began while it runs, now if it does not.
+
+    None where that is not known. A shadow has no positions of its own: those of the group are its flow's.
+    """
+    found = last(flow)
+    if found is not None and state(flow, now) == "running":
+        return found.behind
+    own = next((each for each in groups if each.group == flow.identity.group), None)
+    return None if own is None or not own.lags or flow.shadow else own.events
 
 
 def watermark_delay(flow: FlowStatus) -> float | None:

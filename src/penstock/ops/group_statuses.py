@@ -7,6 +7,7 @@ from functools import partial
 from confluent_kafka import KafkaException, TopicPartition
 
 from penstock.errors import PenstockError
+from penstock.identity import is_clock
 from penstock.log import Broker, Groups
 from penstock.log.client import asking
 from penstock.log.commit_interval import interval_of
@@ -63,12 +64,13 @@ class GroupQuestion:
                 )
 
     def _positions(self, states: Sequence[GroupState]) -> dict[str, list[TopicPartition]]:
+        """Where groups stand in topics of events: the watermarks that a flow writes for itself are none."""
         groups = Groups(self.lags.settings)
         missing: list[str] = []
         asked = {state.group: partial(groups.committed, state.group) for state in states}
         found = ask(asked, _PATIENCE, missing)
         self.unanswered.extend(f"positions of group {each}" for each in missing)
-        return found
+        return {group: [each for each in some if not is_clock(each.topic)] for group, some in found.items()}
 
     def _history(self) -> History | None:
         try:

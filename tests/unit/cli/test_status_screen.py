@@ -67,6 +67,35 @@ def test_a_flow_whose_process_is_gone_is_silent_and_one_that_is_rebuilt_says_its
     assert "  shop.bill: host/17 said nothing for 5 min" in lines
 
 
+OWN = (group("penstock.shop.bill", lags=(lag(position=0, end=2001), lag(1, 5, 10))),)
+
+
+@pytest.mark.parametrize(
+    ("changes", "groups", "behind"),
+    [
+        ({}, OWN, 12),
+        ({"at": AT - 300}, OWN, 2006),
+        ({"state": "stopped"}, OWN, 2006),
+        ({"state": "done"}, OWN, 2006),
+        ({"state": "starting", "samples": ()}, OWN, 2006),
+        (
+            {"label": "team:shop.bill", "state": "stopped"},
+            (group("penstock:team.shop.bill", lags=(lag(),)),),
+            40,
+        ),
+        ({"state": "stopped"}, (), None),
+        ({"state": "starting"}, (group("penstock.shop.bill"),), None),
+        ({"state": "stopped", "generation": 1, "shadow": True}, OWN, None),
+    ],
+)
+def test_of_a_flow_that_does_not_run_the_lag_of_its_group_is_shown(changes, groups, behind):
+    found = system(flows=(flow(**changes),), groups=groups)
+    label = changes.get("label", "shop.bill")
+    cells = line_of(shown(found, width=160), label)
+    assert cells[-3] == ("–" if behind is None else f"{behind:,}")
+    assert document(found)["flows"][0]["behind"] == behind
+
+
 def test_a_group_shows_its_lag_and_what_retention_leaves_it():
     lags = (lag(left=3600.0, seconds=30.0), lag(1, 5, 10, 90.0, left=7000.0))
     lines = shown(System(AT, groups=(group(lags=lags, judgement="stalled"),)))

@@ -1,6 +1,7 @@
 """Each check of the doctor: it fires on its illness, with the numbers, and is silent on what is healthy."""
 
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,9 @@ from penstock.ops.doctor.probes import (
     Slot,
 )
 from penstock.ops.doctor.topic_sample import SampledRecord, TopicSample
+from penstock.ops.lateness import advise
+from penstock.ops.lateness.ladder import LADDER, spelled
+from penstock.ops.lateness.measuring import Partition
 from penstock.ops.model import (
     DeadLetterStatus,
     GroupStatus,
@@ -87,7 +91,10 @@ HEALTHY = System(
     NOW,
     services=(ServiceStatus("kafka", "running", 5, "127.0.0.1:9092", "4", 900.0, Path("kafka.log")),),
     topics=(topic(), topic("bills"), topic("_penstock_status.shop", (9,), cleanup_policy="compact")),
-    groups=(group(), group("penstock.shop.bill", members=0)),
+    groups=(
+        group(),
+        group("penstock.shop.bill", members=0, lags=[PartitionLag("sales", 0, 90, 90, 0.0, "ok")]),
+    ),
     flows=(flow(),),
     captures=(CaptureStatus("bank", "running", "here/5", "reserved", 10, 4096, 0.1, 9, None, "done", ""),),
     replicas=(ReplicaStatus("copy", "bank", "public", "running", "here/9", 2, 0, 0.0, None, ""),),
@@ -218,6 +225,29 @@ def test_events_that_wait_for_a_flow_that_was_stopped():
     assert "penstock run shop" in seen.hint
 
 
+def stopped_just_now(state="stopped", seconds=20.0):
+    lags = [PartitionLag("sales", n, 50, 90, seconds, "ok", left=500_000.0) for n in range(3)]
+    own = group("penstock.shop.bill", lags=lags, members=0)
+    return replace(HEALTHY, groups=(own,), flows=(flow(state=state, at=NOW - 25),))
+
+
+def test_a_flow_that_somebody_has_stopped_just_now_is_mentioned_at_once():
+    seen = found("lag.stopped", stopped_just_now())
+    assert (seen.subject, seen.severity, seen.is_trouble) == ("shop.bill", "info", False)
+    assert seen.summary == "120 events wait, the oldest for 20 seconds, and it is stopped"
+
+
+@pytest.mark.parametrize(
+    "system",
+    [
+        pytest.param(stopped_just_now(state="done"), id="one that was run once rests"),
+        pytest.param(stopped_just_now(seconds=0.0), id="marks of transactions wait for nobody"),
+    ],
+)
+def test_what_needs_nobody_after_a_flow_has_ended_is_not_mentioned(system):
+    assert diagnose(system, PROBED) == []
+
+
 def test_a_flow_that_was_run_once_may_rest_for_a_day():
     resting = found("lag.stopped", behind_flow(state="done", at=NOW - 7200))
     assert (resting.severity, resting.is_trouble) == ("info", False)
@@ -315,8 +345,32 @@ def test_late_events_come_with_a_delay_that_would_have_waited():
     seen = found("time.late", with_flow(samples=samples(late=3)), replace(PROBED, samples=disordered))
     assert (seen.evidence["late"], seen.evidence["suggested_delay"]) == (36, "1 minute")
     assert seen.evidence["disorder_seconds_most"] == 46.0
-    alone = found("time.late", probes=replace(PROBED, samples=disordered))
-    assert "in disorder" in alone.summary
+
+
+@pytest.mark.parametrize(("total", "severity"), [(0, "info"), (4, "warning")])
+def test_disorder_is_only_mentioned_where_nothing_was_dropped(total, severity):
+    """As a late policy may take in what comes after the watermark."""
+    disordered = {"sales": sample(time=lambda n: NOW - 2.0 * (300 - n) - (50 if n % 40 == 7 else 0))}
+    seen = found("time.late", with_flow(late=total), replace(PROBED, samples=disordered))
+    assert (seen.severity, seen.is_trouble) == (severity, total > 0)
+    assert seen.summary == (
+        "its topics are in disorder by up to 46.0 s, and its watermark trails its newest event by 29.0 s"
+    )
+    assert seen.evidence["trails_seconds"] == 29.0
+    assert ("dropped none" in seen.hint) == (total == 0)
+    assert "windows" in seen.hint.partition("late=")[0], "other flows have no late policy"
+    assert 'watermark="1 minute"' in seen.hint
+
+
+@pytest.mark.parametrize("seconds", [34, 61, 3_590, 3_610, 5_000, 800_000, 10_000_000])
+def test_the_doctor_suggests_the_delay_that_the_advisor_recommends(seconds):
+    """Both see the same ten of three hundred events; the advisor counts those behind each delay."""
+    disordered = sample(time=lambda n: NOW - 2.0 * (300 - n) - (seconds + 2 if n % 30 == 7 else 0))
+    late = tuple(sum(each > step.total_seconds() for each in disordered.disorder()) for step in LADDER)
+    worst = timedelta(seconds=max(disordered.disorder()))
+    advised = advise([Partition(0, 300, late=late, worst=worst)], 0.001)
+    seen = found("time.late", with_flow(late=1), replace(PROBED, samples={"sales": disordered}))
+    assert seen.evidence["suggested_delay"] == spelled(advised.delay)
 
 
 def test_lanes_that_run_ahead_of_each_other_are_no_disorder():

@@ -55,6 +55,16 @@ def test_standings_say_how_often_their_readers_commit_and_whether_there_are_any(
     assert (other.every, other.has_members) == (None, True)
 
 
+def test_the_watermarks_that_a_flow_writes_for_itself_are_no_lag(monkeypatch):
+    clocks = ("_penstock_clock.shop.bill", "_penstock.team.clock.shop.bill")
+    found = [TopicPartition(name, 0, 5) for name in ("orders", *clocks)]
+    answers = SimpleNamespace(committed=lambda _: found)
+    monkeypatch.setattr("penstock.ops.group_statuses.Groups", lambda _: answers)
+    question = GroupQuestion(Lags(Settings(), None, {}, NOW), None, None)
+    positions = question._positions([GroupState("penstock.shop.bill", "empty")])
+    assert [each.topic for each in positions["penstock.shop.bill"]] == ["orders"]
+
+
 def lag(monkeypatch, history, **more):
     """The lag of a group whose oldest unread event has waited for twenty minutes."""
     kept = PartitionRange(0, 100)

@@ -1,5 +1,6 @@
 """`penstock why`: what it is asked, and which pipelines modules declare."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -39,6 +40,16 @@ def test_only_a_proof_ends_well(changes, code, monkeypatch):
     shown = CliRunner().invoke(app, ["why", "large", "-m", "penstock.apps.shop.pipeline"])
     assert shown.exit_code == code
     assert ("not proved" in shown.output, "amount, recomputed: 2" in shown.output) == (bool(code), bool(code))
+
+
+def test_what_is_under_way_is_said_on_standard_error(monkeypatch):
+    said = []
+    monkeypatch.setattr("penstock.process.session", lambda *_, **__: SimpleNamespace(stop=lambda: None))
+    monkeypatch.setattr("penstock.ops.why.why", lambda *_: ANSWER)
+    monkeypatch.setattr("penstock.cli.why.underway", lambda what: said.append(what) or nullcontext())
+    shown = CliRunner().invoke(app, ["why", "large", "-m", "penstock.apps.shop.pipeline"])
+    assert shown.exit_code == 0
+    assert said == ["starting Spark", "looking for the events behind a result of large"]
 
 
 @pytest.mark.parametrize("command", ["why", "watermark", "plan"])

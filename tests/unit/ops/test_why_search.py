@@ -1,6 +1,10 @@
 """The search for what is behind a result: what differs keeps its value while events are left out."""
 
+from datetime import UTC, datetime, timedelta
+from unittest.mock import MagicMock
+
 import pytest
+from pyspark.sql import Row
 
 from penstock.ops.why.answer import Made
 from penstock.ops.why.asking import _answer
@@ -23,6 +27,54 @@ class Events:
 
     def events(self, numbers):
         return tuple(numbers)
+
+
+START = datetime(2026, 1, 1, 12, tzinfo=UTC)
+END = START + timedelta(seconds=10)
+
+
+@pytest.fixture
+def results(monkeypatch):
+    """Recomputed results that say when the window ended; conditions on them are not looked at."""
+    for each in ("F", "quoted"):
+        monkeypatch.setattr(f"penstock.ops.why.wanted.{each}", MagicMock())
+    made = MagicMock(columns=["product", "start", "end", "rows"])
+    made.where.return_value = made
+    made.select.return_value.orderBy.return_value.limit.return_value.collect.return_value = [Row(end=END)]
+    return made
+
+
+def window(**more):
+    values = {"product": "lamp", "start": START, "rows": 3, **more}
+    return Wanted(values, ("product", "start"))
+
+
+def test_a_target_that_keeps_only_the_start_of_windows_learns_the_end_from_the_flow(results):
+    kept = window()
+    assert (kept.lacks_end, kept.window()) == (True, None)
+    assert kept.ended(results).window() == (START, END)
+    results.columns.remove("end")
+    assert kept.ended(results).window() is None, "the flow leaves it out, too"
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        window(end=END),
+        window(start="Monday"),
+        Wanted({"product": "lamp", "start": START}, ("product",)),
+    ],
+)
+def test_what_says_its_end_or_is_of_no_window_is_not_computed_for_it(wanted):
+    assert not wanted.lacks_end
+
+
+def test_the_end_is_looked_for_before_the_events_are(monkeypatch, results):
+    made = Search(lambda **_: results, {}, {}, {}, window(), most=60)
+    looked = []
+    monkeypatch.setattr("penstock.ops.why.search.reaches", lambda wanted, *_: looked.append(wanted) or ())
+    assert made.found() is None
+    assert looked[0].window() == (START, END)
 
 
 def search(nearest):

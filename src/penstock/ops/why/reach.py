@@ -10,7 +10,7 @@ from pyspark.sql.types import IntegralType, StringType, StructField, StructType
 
 from penstock.log import Topic
 from penstock.ops.why.wanted import Wanted
-from penstock.process.columns.names import SOURCE
+from penstock.process.columns.names import SOURCE, START
 from penstock.process.columns.naming import quoted
 
 _LONGEST = 200  # values of a list in a result that are looked for
@@ -48,6 +48,16 @@ def reaches(
                 yield Reach(f"events of {words}{also}", conditions)
 
 
+def since_start(
+    wanted: Wanted, topics: Mapping[str, Topic[Any]], schemas: Mapping[str, StructType]
+) -> dict[str, Column]:
+    """Return conditions on the events of its key that are not before its window begins."""
+    return {
+        name: _both(_same_key(wanted, schemas[name]), _not_before(wanted, topics[name], schemas[name]))
+        for name in topics
+    }
+
+
 def grouping(
     wanted: Wanted, topics: Mapping[str, Topic[Any]], schemas: Mapping[str, StructType]
 ) -> dict[str, list[str]]:
@@ -79,9 +89,14 @@ def _is_source(wanted: Wanted, topic: Topic[Any]) -> Column:
 
 def _of_key(wanted: Wanted, schema: StructType) -> Column:
     """Events with the same values in the key's columns of the same names; without such, of any value."""
+    same = _same_key(wanted, schema)
+    return _of_values(wanted, schema) if same is None else same
+
+
+def _same_key(wanted: Wanted, schema: StructType) -> Column | None:
     shared = [name for name in wanted.keys if name in schema.names and _is_plain(schema[name])]
     equal = [quoted(name).eqNullSafe(F.lit(wanted.values[name])) for name in shared if name != "id"]
-    return _every(equal) if equal else _of_values(wanted, schema)
+    return _every(equal) if equal else None
 
 
 def _of_values(wanted: Wanted, schema: StructType) -> Column:
@@ -113,7 +128,12 @@ def _in_window(wanted: Wanted, topic: Topic[Any], schema: StructType) -> Column 
     time = topic.time or topic.event.event_time
     if window is None or time not in schema.names:
         return None
-    return quoted(time).between(F.lit(window[0]), F.lit(window[1]))
+    return quoted(time).between(F.lit(window[0]), F.lit(window[1]))  # a sliding one ends with its event
+
+
+def _not_before(wanted: Wanted, topic: Topic[Any], schema: StructType) -> Column | None:
+    time = topic.time or topic.event.event_time
+    return quoted(time) >= F.lit(wanted.values[START]) if time in schema.names else None
 
 
 def _is_plain(field: StructField) -> bool:

@@ -13,7 +13,7 @@ from penstock.log.ledger import Offsets
 from penstock.ops.why.cut import cut
 from penstock.ops.why.inputs import Inputs, gathered
 from penstock.ops.why.minimum import Tries, reduced
-from penstock.ops.why.reach import Reach, grouping, reaches
+from penstock.ops.why.reach import Reach, grouping, reaches, since_start
 from penstock.ops.why.wanted import Nearest, Wanted
 from penstock.pipeline.flow import Function
 
@@ -56,6 +56,8 @@ class Search:
 
     def found(self) -> Found | None:
         """Return the events behind the result, or the nearest that there is; None without candidates."""
+        if self.wanted.lacks_end:
+            self.wanted = self.wanted.ended(self._since_start())
         best: Found | None = None
         for reach in reaches(self.wanted, self.topics, self._schemas):
             found = self._reached(reach)
@@ -67,6 +69,12 @@ class Search:
             if best.distance == 0:
                 break
         return best if best is None or best.nearest is None else self._reduced(best, best.nearest)
+
+    def _since_start(self) -> DataFrame:
+        """What the flow makes of the events of the key since the window began: that says when it ended."""
+        conditions = since_start(self.wanted, self.topics, self._schemas)
+        frames = {name: frame.where(conditions[name]) for name, frame in self.sources.items()}
+        return self.function(**frames, **self.looked_up)
 
     @cached_property
     def _schemas(self) -> dict[str, StructType]:

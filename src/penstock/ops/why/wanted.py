@@ -1,16 +1,16 @@
 """The result that is asked about: its values, what distinguishes it, and how near another one is."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, Self
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from penstock.ops.why.answer import Place
-from penstock.process.columns.names import DELETED, SOURCE, START
+from penstock.process.columns.names import DELETED, END, SOURCE, START
 from penstock.process.columns.naming import quoted
 from penstock.process.columns.side_output import SIDE_OUTPUT
 from penstock.testing.recomputed import alike, plain
@@ -52,6 +52,7 @@ class Wanted:
 
     `keys` are the columns that distinguish it, as far as the flow computes them; `free` are those that
     say when it was emitted, and not what of. `side_output` is the topic that it went to, if not the target.
+    `end` is that of its window, where its target keeps only the start.
     """
 
     values: Mapping[str, Any]
@@ -61,6 +62,7 @@ class Wanted:
     written: datetime | None = None
     side_output: str | None = None
     deleted: bool = False
+    end: datetime | None = None
 
     def nearest(self, results: DataFrame) -> Nearest | None:
         """Return how near a recomputed result comes; None if there is none of the same key."""
@@ -76,21 +78,37 @@ class Wanted:
 
     def window(self) -> tuple[datetime, datetime] | None:
         """The times of the window that it is of, if it says."""
-        start, end = (self.values.get(name) for name in (START, "end"))
+        start, end = self.values.get(START), self.values.get(END, self.end)
         return (start, end) if isinstance(start, datetime) and isinstance(end, datetime) else None
+
+    @property
+    def lacks_end(self) -> bool:
+        """Whether its target keeps the start of a window, and not the end."""
+        return START in self.keys and isinstance(self.values[START], datetime) and END not in self.values
+
+    def ended(self, results: DataFrame) -> Self:
+        """Return it with the end of its window, as far as recomputed results say that."""
+        if END not in results.columns:
+            return self
+        latest = self._of_its_key(results).select(quoted(END)).orderBy(quoted(END).desc()).limit(1)
+        ends = [plain(row)[END] for row in latest.collect()]
+        return replace(self, end=ends[0]) if ends and isinstance(ends[0], datetime) else self
 
     def _selected(self, results: DataFrame) -> DataFrame:
         """The recomputed results of the same key, with what is compared."""
+        place = [_place_of_source()] if self._says_source(results) else []
+        own = [name for name in self._compared(results) if name not in (_PLACE, DELETED)]
+        gone = [_is_deleted()] if DELETED in results.columns else []
+        return self._of_its_key(results).select(*map(quoted, own), *gone, *place)
+
+    def _of_its_key(self, results: DataFrame) -> DataFrame:
         chosen = results
         if SIDE_OUTPUT in results.columns:
             chosen = chosen.where(quoted(SIDE_OUTPUT).eqNullSafe(F.lit(self.side_output)))
         for name in self.keys:
             if name in results.columns:
                 chosen = chosen.where(quoted(name).eqNullSafe(F.lit(self.values[name])))
-        place = [_place_of_source()] if self._says_source(results) else []
-        own = [name for name in self._compared(results) if name not in (_PLACE, DELETED)]
-        gone = [_is_deleted()] if DELETED in results.columns else []
-        return chosen.select(*map(quoted, own), *gone, *place)
+        return chosen
 
     def _compared(self, results: DataFrame) -> list[str]:
         names = [name for name in results.columns if name in self.values and name not in self.free]

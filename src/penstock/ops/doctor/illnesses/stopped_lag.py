@@ -10,19 +10,20 @@ from penstock.pipeline.flow_status import FlowStatus
 
 ID = "lag.stopped"
 _ENDED = ("stopped", "done")
+_STUCK = ("stopped", "stalled")  # what ten minutes of commits, or of none, are judged as
 _REST = 86_400.0  # seconds between two runs of a flow that a schedule runs, at most
 
 
 def stopped_lag(system: System, probes: Probes) -> Iterator[Finding]:  # noqa: ARG001
     """Find groups that commit no more, or the same position again and again, while events wait."""
     flows = _flows(system)
-    for group in system.groups:
-        if group.judgement in ("stopped", "stalled") and group.events:
-            flow = flows.get(group.group)
-            if flow is None:
+    for group in (each for each in system.groups if each.events):
+        flow, is_stuck = flows.get(group.group), group.judgement in _STUCK
+        if flow is None:
+            if is_stuck:
                 yield _of_group(group)
-            elif flow.state in _ENDED:  # of others, their own checks say why they stand still
-                yield _of_flow(flow, group, system.at)
+        elif (is_stuck and flow.state in _ENDED) or _waits_for_a_person(flow, group):
+            yield _of_flow(flow, group, system.at)  # of others, their own checks say why they stand still
 
 
 def _flows(system: System) -> dict[str, FlowStatus]:
@@ -31,11 +32,17 @@ def _flows(system: System) -> dict[str, FlowStatus]:
     return {each.identity.group: each for each in sorted(own, key=lambda each: each.at)}
 
 
+def _waits_for_a_person(flow: FlowStatus, group: GroupStatus) -> bool:
+    """Whether it was stopped, for however short a time; what has no age are marks of transactions."""
+    return flow.state == "stopped" and group.seconds > 0
+
+
 def _of_flow(flow: FlowStatus, group: GroupStatus, now: float) -> Finding:
     is_resting = flow.state == "done" and group.seconds < _REST
+    is_recent = group.judgement not in _STUCK
     return Finding(
         ID,
-        "info" if is_resting else "warning",
+        "info" if is_resting or is_recent else "warning",
         flow.label,
         f"{group.events:,} events wait, the oldest for {spelled(group.seconds)}, and it is {flow.state}",
         {
@@ -51,7 +58,7 @@ def _of_flow(flow: FlowStatus, group: GroupStatus, now: float) -> Finding:
 
 
 def _of_group(group: GroupStatus) -> Finding:
-    stuck = [each for each in group.lags if each.judgement in ("stopped", "stalled")]
+    stuck = [each for each in group.lags if each.judgement in _STUCK]
     places = ", ".join(f"{each.topic}[{each.partition}]@{each.position}" for each in stuck[:3])
     working = bool(group.members)
     return Finding(
