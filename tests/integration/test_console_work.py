@@ -347,7 +347,7 @@ class Dialogs:
         """Open a dialog, choose the module, check, confirm; return the command that was begun."""
         page, path = self.page, at or f"pipelines/{self.shop.pipeline}.large"
         page.goto(f"{address or self.shop.address}/#/{path}")
-        page.click(f"button:text('{button} …')", timeout=self.patience)
+        page.click(f"button:text('{button} …'):visible", timeout=self.patience)
         page.select_option("dialog select", module)
         if fill is not None:
             page.fill("dialog input[type=number]", fill)
