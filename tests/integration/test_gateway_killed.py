@@ -150,7 +150,8 @@ def test_killed_gateways_write_every_event_once(settings):
             each.close()
     sent = {(each.customer, number): places for each in clients for number, places in each.answers.items()}
     assert [each.error for each in clients if each.error is not None] == []
-    found = counted(settings)
+    own = {each.customer for each in clients}  # other tests of this broker write the topic, too
+    found = {key: places for key, places in counted(settings).items() if key[0] in own}
     kills = sum((each.kills for each in killers), Counter())
     failures = sum((each.failures for each in clients), Counter())
     LOG.info("%s sales, kills %s, failures %s", len(sent), dict(kills), dict(failures))
