@@ -16,9 +16,11 @@ import psutil
 from tests.walked_page import commands
 
 _SAVE = re.compile(r"^(Save this as|Add this to the end of) `([^`]+)`")
-_VARIES = re.compile(  # ids, times and figures, folders, what chance has chosen, and what is none
-    r"[a-z0-9]{8}-[a-z0-9-]{27}|[-≤]?\d[\d,.:TZ+-]*(?: (?:ms|s|min|h|B|KB|MB|GB)\b)?|–"
-    r"|(?<= )/[\w./-]+|customer-|\b(?:bread|cheese|lamp|chair|novel)\b"
+_UNITS = "ms|s|min|h|seconds?|minutes?|hours?|B|kB|KB|MB|GB|TB"
+_VARIES = re.compile(  # ids, times and figures, folders, hosts, what chance has chosen, and what is none
+    rf"[a-z0-9]{{8}}-[a-z0-9-]{{27}}|[-≤]?\d[\d,.:TZ+-]*(?: (?:{_UNITS})\b)?|–"
+    r"|(?<= )/[\w./-]+|[\w.-]+(?=/\d+ said)|customer-|\b(?:bread|cheese|lamp|chair|novel)\b"
+    r"|(?<= )(?:ok|warning|stalled|stopped|unknown)(?=  )"  # how a group's lag is judged
 )
 _MINUTES = re.compile(r" \(\d+:\d\d:\d\d\)")  # which pytest adds to what took longer than one
 
@@ -122,7 +124,7 @@ class Terminal:
 
     def serve(self, command: str, within: float = 60) -> str:
         """Start a server as a job, wait for the address that it says, ask there, and interrupt it."""
-        self.type(f"{command} > server.log 2>&1 &")
+        self.type(f": > server.log; {command} > server.log 2>&1 &")
         deadline = time.monotonic() + within
         while not (found := re.search(r"http://\S+", (self.folder / "server.log").read_text())):
             assert time.monotonic() < deadline, (self.folder / "server.log").read_text()

@@ -46,4 +46,5 @@ def test_it_works_from_nothing_to_verified_and_prints_what_it_shows(tmp_path):
             if isinstance(step, Typed):
                 printed[step.command] = out
                 assert differing(step.shown, out) == [], f"{step.command}\n{out}"
-    assert "ok" in printed["penstock verify shop"]
+    assert "nothing is missing, nothing unexpected" in printed["penstock verify shop"]
+    assert "corrected" in printed["python late_order.py"]

@@ -182,9 +182,15 @@ def tail(
     settings = Settings.load()
     topic = declared_topic(name, _modules(settings, module))
     start = {"since": since, "beginning": beginning, "limit": limit}
+
+    def waiting(seen: int) -> None:
+        what = "no events yet" if beginning and not seen else "no more events yet"
+        typer.echo(f"{name} has {what}; waiting, Ctrl-C ends it", err=True)
+
     with _codec(topic, settings) as codec, _RegisteredSchemas(settings, name) as schemas:
         plain = PlainReader(schemas.find)
-        for line in follow(name, settings, codec=codec, plain=plain, **start):  # type: ignore[arg-type]
+        lines = follow(name, settings, codec=codec, plain=plain, waiting=waiting, **start)  # type: ignore[arg-type]
+        for line in lines:
             text = json.dumps(line, ensure_ascii=False, default=plain_json)
             typer.echo(text.encode("utf-8", "backslashreplace").decode())
 

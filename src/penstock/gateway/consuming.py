@@ -12,7 +12,7 @@ from penstock.gateway.declared import Declared
 from penstock.gateway.limits import Limits
 from penstock.gateway.readers import Lent, Readers
 from penstock.gateway.refusal import JsonResponse
-from penstock.gateway.start import PLACE, Start, refuse_unknown, whole, wrong
+from penstock.gateway.start import BEGINNING, Start, refuse_unknown, whole, wrong
 
 USUAL, MOST = 100, 1_000  # events of an answer
 _SLICE = 0.25  # seconds between two looks at whether anybody still waits
@@ -31,7 +31,7 @@ class Consuming:
         """Answer a long poll."""
         topic = self._declared.topic(request.path_params["topic"])
         asked = request.query_params
-        refuse_unknown(asked, *PLACE, "limit", "wait")
+        refuse_unknown(asked, *BEGINNING, "limit", "wait")
         start, most = Start.of(asked), _limit(asked)
         until = time.monotonic() + whole("wait", asked.get("wait", "0"), self._longest)
         async with self._readers.lent(topic, start) as lent:

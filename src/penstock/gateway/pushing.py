@@ -12,7 +12,7 @@ from penstock.gateway.limits import Limits
 from penstock.gateway.readers import Lent, Readers
 from penstock.gateway.refusal import Refusal
 from penstock.gateway.session import Session
-from penstock.gateway.start import PLACE, Start, refuse_unknown, whole, wrong
+from penstock.gateway.start import BEGINNING, Start, refuse_unknown, whole, wrong
 from penstock.gateway.window import Window
 
 USUAL = 100
@@ -31,7 +31,7 @@ class Pushing:
     async def follow(self, socket: WebSocket) -> None:
         """Serve a connection until one of both sides ends it."""
         topic = self._declared.topic(socket.path_params["topic"])
-        refuse_unknown(socket.query_params, *PLACE, "window")
+        refuse_unknown(socket.query_params, *BEGINNING, "window")
         start, window = Start.of(socket.query_params), Window(self._size(socket))
         async with self._readers.lent(topic, start) as lent:
             session = Session(socket, self._stopping)

@@ -10,7 +10,7 @@ from penstock.log import Position, from_beginning, from_end, from_time
 
 _OFFSETS = re.compile(r"[0-9]{1,9}:[0-9]{1,18}(,[0-9]{1,9}:[0-9]{1,18})*")
 _MOST_PARTITIONS = 10_000
-PLACE = ("from", "partition", "offset")  # the words of a query that say where reading begins
+BEGINNING = ("from", "partition", "offset")  # the words of a query that say where reading begins
 _HINT = "from=beginning, from=end, from=2026-01-01T00:00:00Z, from=0:17,1:5, or partition=0&offset=17"
 
 

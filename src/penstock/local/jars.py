@@ -52,6 +52,12 @@ def class_path(set_name: str, cache: Path | None = None) -> str:
     return os.pathsep.join(str(folder / jar.file) for jar in jars)
 
 
+def is_here(set_name: str, cache: Path | None = None) -> bool:
+    """Say whether every jar of a set was fetched before, without a look into them."""
+    folder = (cache_folder() if cache is None else cache) / "jars"
+    return all((folder / jar.file).exists() for jar in manifest()[set_name])
+
+
 def ensure(jars: Sequence[Jar], cache: Path | None = None, progress: Progress = lambda *_: None) -> Path:
     """Fetch what is missing or damaged among `jars` and return the folder that holds them."""
     cache = cache_folder() if cache is None else cache

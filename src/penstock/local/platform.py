@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from penstock.errors import SettingsError
-from penstock.local import cluster, fencing, service
+from penstock.local import cluster, fencing, jars, service
 from penstock.local.cluster import Cluster, Member
 from penstock.local.files import write_whole
 from penstock.local.kafka import Kafka
@@ -159,6 +159,7 @@ class Platform:
 
     def _start(self, report: Reporter) -> Settings:
         described = self._described()
+        self._announce_fetching(report)
         patience = _PATIENCE_OF_SEVERAL if Cluster.read(self.data) else _PATIENCE
         started = _together(described, lambda one: one.endpoint(service.start(one, report, patience)))
         found = _endpoints({one: future.result() for one, future in started if not future.exception()})
@@ -166,6 +167,11 @@ class Platform:
         for _, future in started:
             future.result()
         return Settings.load(self.data, {"PENSTOCK_DATA": str(self.data)})
+
+    def _announce_fetching(self, report: Reporter) -> None:
+        """Say why the first start takes a minute: the broker's jars come over the network."""
+        if "kafka" in self.services and not jars.is_here("kafka") and not self._any_broker_runs():
+            report("fetching the broker's jars (once)")
 
     def _stop(self, report: Reporter) -> None:
         (self.data / ENDPOINTS).unlink(missing_ok=True)

@@ -1,7 +1,8 @@
 """Following a topic for a person: each message decoded as well as it can be."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
@@ -17,6 +18,7 @@ from penstock.schemas import Codec
 from penstock.settings import Settings
 
 Line = dict[str, Any]
+_PAUSE = 1.0  # seconds
 
 
 def tail(
@@ -28,16 +30,32 @@ def tail(
     since: datetime | None = None,
     beginning: bool = False,
     limit: int | None = None,
+    waiting: Callable[[int], None] = lambda _: None,
 ) -> Iterator[Line]:
     """Yield a topic's messages as JSON values; `codec` decodes them, if it is known.
 
-    Otherwise `plain` does, or returns None for what it can't decode.
+    Otherwise `plain` does, or returns None for what it can't decode. `waiting` is called with the number of
+    messages so far, once: when all that is there was read, and nothing has come for a second.
     """
     start = from_beginning() if beginning else from_time(_utc(since)) if since else from_end()
     with Cursor(name, settings, kafka={"fetch.wait.max.ms": 500}, archived=True) as cursor:
         cursor.start(start)
-        for message in islice(cursor.follow(), limit):
+        for message in islice(_followed(cursor, waiting), limit):
             yield described(message, codec, plain)
+
+
+def _followed(cursor: Cursor, waiting: Callable[[int], None]) -> Iterator[Received]:
+    ends, seen, heard_at = cursor.ends(), 0, time.monotonic()
+    while time.monotonic() - heard_at < _PAUSE or not _is_at(ends, cursor.position):
+        if messages := cursor.read():
+            yield from messages
+            seen, heard_at = seen + len(messages), time.monotonic()
+    waiting(seen)
+    yield from cursor.follow()
+
+
+def _is_at(ends: Mapping[int, int], position: Mapping[int, int]) -> bool:
+    return all(position[partition] >= end for partition, end in ends.items())
 
 
 def _utc(moment: datetime) -> datetime:

@@ -4,7 +4,7 @@ import pytest
 from tests.gateway import client
 
 from penstock.gateway.refusal import Refusal
-from penstock.gateway.start import PLACE, Start, moment, refuse_unknown
+from penstock.gateway.start import BEGINNING, Start, moment, refuse_unknown
 from penstock.gateway.window import Window
 
 
@@ -61,8 +61,8 @@ def test_a_window_counts_events_and_bytes():
 
 
 def test_a_word_that_means_nothing_is_refused():
-    refuse_unknown({"from": "end", "limit": "3"}, *PLACE, "limit")
+    refuse_unknown({"from": "end", "limit": "3"}, *BEGINNING, "limit")
     with pytest.raises(Refusal, match="'limt' is not asked for here") as refused:
-        refuse_unknown({"limt": "3"}, *PLACE, "limit")
+        refuse_unknown({"limt": "3"}, *BEGINNING, "limit")
     assert refused.value.status == 400
     assert "partition" in refused.value.hint

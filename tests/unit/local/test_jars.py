@@ -93,6 +93,15 @@ def test_the_real_class_path_is_whole_without_a_network(monkeypatch: pytest.Monk
     assert all(Path(path).is_file() for path in found)
 
 
+def test_a_set_is_here_once_all_of_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jars, "manifest", lambda: {"both": (ONE, TWO)})
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / ONE.file).touch()
+    assert not jars.is_here("both", tmp_path)
+    (tmp_path / "jars" / TWO.file).touch()
+    assert jars.is_here("both", tmp_path)
+
+
 def test_a_truncated_real_jar_is_noticed(tmp_path: Path) -> None:
     wanted = jars.manifest()["kafka"]
     for jar in wanted:

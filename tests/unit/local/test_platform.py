@@ -9,6 +9,7 @@ import pytest
 from penstock import local
 from penstock.errors import SettingsError
 from penstock.local import Platform, running, service
+from penstock.local.postgres import Postgres
 
 
 def test_a_folder_of_somebody_else_is_refused_and_untouched(tmp_path: Path) -> None:
@@ -61,6 +62,24 @@ def test_interrupted_while_a_service_starts_it_is_stopped_once_it_has_started(
     with pytest.raises(KeyboardInterrupt), running(tmp_path / "data", services=("kafka",)):
         done.append("used")
     assert done == ["started", "stopped"]
+
+
+@pytest.mark.parametrize(
+    ("services", "said"), [(("kafka",), ["fetching the broker's jars (once)"]), (("postgres",), [])]
+)
+def test_the_first_start_of_a_broker_says_that_its_jars_are_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, services: tuple[str, ...], said: list[str]
+) -> None:
+    monkeypatch.setattr(service, "start", lambda *_: 1)
+    monkeypatch.setattr(Postgres, "endpoint", lambda *_: {})
+    reports: list[str] = []
+    monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path / "empty"))
+    Platform(tmp_path / "data", services=services).up(report=reports.append)
+    assert reports == said
+    monkeypatch.delenv("PENSTOCK_CACHE")
+    reports.clear()
+    Platform(tmp_path / "data", services=services).up(report=reports.append)
+    assert reports == []
 
 
 def test_the_public_names_are_those_that_are_listed() -> None:

@@ -18,7 +18,7 @@ _COLLECTOR = re.compile(r"sun\.gc\.collector\.\d+\.time")
 _FREQUENCY = "sun.os.hrt.frequency"
 _PID = re.compile(r"[0-9]{1,9}")
 _SHORT = 5.0  # seconds that say nothing
-_MOST_BYTES, _MOST_COUNTERS = 1 << 20, 10_000  # a JVM has 32 KiB of them, unless it is told otherwise
+_MOST_BYTES, _MOST_COUNTERS = 1 << 20, 10_000  # a JVM has 32 KiB of them, unless it is started with more
 _NO_TRAPS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # anybody may put a link or a pipe there
 Reading = Mapping[str, tuple[float, float]]  # by process: seconds in collections, and of its life
 

@@ -15,14 +15,14 @@ from penstock.ops.topic_statuses import Partition, offsets
 
 @dataclass(frozen=True)
 class Foreign:
-    """Tells such positions: by the topic's id that they name, or because they are beyond its end."""
+    """Recognises such positions: by the topic's id that they name, or because they are beyond its end."""
 
     ids: Mapping[str, str] = field(default_factory=dict)
     ends: Mapping[Partition, int] = field(default_factory=dict)
 
     @classmethod
     def among(cls, lags: Lags, positions: Sequence[TopicPartition]) -> "Foreign":
-        """Ask for what is needed to tell which of some positions are foreign."""
+        """Ask for what is needed to know which of some positions are foreign."""
         named = {each.topic for each in positions if marked_id(each) and lags.kept(each)}
         return cls(_ids(lags, named), _ends(lags, _beyond(lags, positions)))
 
